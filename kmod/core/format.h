@@ -116,7 +116,10 @@ struct pmheap_media_geometry {
 /* Superblock lines 3 and 4: label, zero-padded. */
 #define PMHEAP_SUPER_LABEL 3U
 #define PMHEAP_SUPER_LINES 5U
-/* The epoch: first word of superblock line 8, in both copies; the higher valid one counts. */
+/*
+ * The epoch: first word of superblock line 8, in both copies; the higher valid one counts. Bits 0..31 the
+ * epoch, 32..63 CRC32C with the region's seed over {line number, epoch}.
+ */
 #define PMHEAP_SUPER_EPOCH_LINE 8U
 
 /* Pool table line. Law: a live slot's block is a pool block that names the slot; no two share one. */
@@ -294,15 +297,20 @@ struct pmheap_media_name {		/* first line of an entry; off 0: empty */
 };
 
 /*
- * Journal. Lane header line: two words, each {epoch 12 bits (low), index 12, generation 24, check 16}, see
- * journal.c. A record is 1..half_lines lines of four pairs {tag word, value}; the first pair is the header:
- *   word 0: type RECORD (bits 0..3), lines (4..15), index (16..27), generation (28..51), lane (52..63)
- *   word 1: epoch (0..31), crc (32..63) over the whole record with this field 0
+ * Journal. A lane's header line is two words, `settled` then `retired`, each {index (bits 0..11), generation
+ * (12..47), check (48..63)}; the check is CRC32C with the region's seed over {the low 48 bits, epoch, 2 * lane
+ * + (0 settled, 1 retired)}, its low 16 bits. A word of another epoch so fails its check, and counts only in a
+ * lane that holds records of the epoch. A record is 1..half_lines lines of four pairs {tag word, value}; the
+ * first pair is the header:
+ *   word 0: type RECORD (bits 0..3), lines (4..15), index (16..27), generation (28..63)
+ *   word 1: epoch (0..31), crc (32..63): CRC32C with the region's seed over {lane, every word of the record
+ *           with this field 0}
  * the others, in any number, padded with zero pairs:
  *   LINE   type (0..3), line number (8..63)       value: the line's new trailer
  *   WORD   type (0..3), word (4..7), line (8..63) value: the word's new content; belongs to the LINE before
  *   USER   type (0..3), region offset / 8 (8..63) value: the user word's new content
- * Law: a valid record's LINE versions follow each other without a gap.
+ * Law: the chain of a half is generation g, index 0, 1, 2 ...; the versions of one line in all unretired
+ * records follow each other, and the home line's, without a gap.
  */
 enum pmheap_media_tag {
 	PMHEAP_TAG_NONE = 0,

@@ -46,6 +46,13 @@
 #define port_mutex mutex
 #define port_mutex_init(m) mutex_init(m)
 #define port_mutex_destroy(m) mutex_destroy(m)
+/* One of several like locks that are taken in the order of their ranks, below 32. */
+#define port_mutex_init_ranked(m, rank)                                                 \
+	do {                                                                            \
+		static struct lock_class_key keys_[32];                                 \
+		mutex_init(m);                                                          \
+		lockdep_set_class(m, &keys_[rank]);                                     \
+	} while (0)
 #define port_mutex_lock(m) mutex_lock(m)
 #define port_mutex_trylock(m) mutex_trylock(m)
 #define port_mutex_unlock(m) mutex_unlock(m)
@@ -242,6 +249,7 @@ void port_mutex_destroy(struct port_mutex *m);
 void port_mutex_lock(struct port_mutex *m);
 int port_mutex_trylock(struct port_mutex *m);	/* 1 taken, 0 not */
 void port_mutex_unlock(struct port_mutex *m);
+#define port_mutex_init_ranked(m, rank) port_mutex_init(m)
 #define port_mutex_assert(m) ((void)(m))
 
 void port_rwsem_init(struct port_rwsem *s);

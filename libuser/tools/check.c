@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * pmheap check: every invariant of a region that nobody uses, on a private view: the medium is read and never
+ * written. What the walk finds is kept and told at its end.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <heap.h>
+
+#include "file_media.h"
+#include "json.h"
+#include "target.h"
+#include "tool.h"
+
+struct finding {
+	enum heap_check_kind kind;
+	char *what;
+	uint64_t where;
+};
+
+struct found_object {
+	uint32_t slot, type;
+	uint64_t off, size;
+};
+
+struct found_name {
+	uint32_t slot, len;
+	uint64_t off;
+	uint8_t name[];
+};
+
+struct findings {
+	struct finding *say;
+	struct found_object *object;
+	struct found_name **name;
+	size_t says, objects, names;
+	bool no_memory;
+};
+
+/* Room for one more in a list that doubles at every power of two. */
+static bool list_grow(struct findings *f, void **list, size_t n, size_t bytes)
+{
+	void *more;
+
+	if (n && (n & (n - 1)))
+		return true;
+	more = realloc(*list, (n ? 2 * n : 1) * bytes);
+	if (!more) {
+		f->no_memory = true;
+		return false;
+	}
+	*list = more;
+	return true;
+}
+
+static void keep_finding(void *arg, enum heap_check_kind kind, const char *what, u64 where)
+{
+	struct findings *f = arg;
+
+	if (list_grow(f, (void **)&f->say, f->says, sizeof(*f->say)))
+		f->say[f->says++] = (struct finding){ kind, strdup(what), where };
+}
+
+static void keep_object(void *arg, u32 slot, const struct heap_object *o)
+{
+	struct findings *f = arg;
+
+	if (list_grow(f, (void **)&f->object, f->objects, sizeof(*f->object)))
+		f->object[f->objects++] = (struct found_object){ slot, o->type, o->off, o->size };
+}
+
+static void keep_name(void *arg, u32 slot, const u8 *name, u32 len, u64 off)
+{
+	struct findings *f = arg;
+	struct found_name *n = malloc(sizeof(*n) + len);
+
+	if (!n || !list_grow(f, (void **)&f->name, f->names, sizeof(struct found_name *))) {
+		f->no_memory = true;
+		free(n);
+		return;
+	}
+	n->slot = slot;
+	n->len = len;
+	n->off = off;
+	memcpy(n->name, name, len);
+	f->name[f->names++] = n;
+}
+
+static void findings_free(struct findings *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->says; i++)
+		free(f->say[i].what);
+	for (i = 0; i < f->names; i++)
+		free(f->name[i]);
+	free(f->say);
+	free(f->object);
+	free(f->name);
+}
+
+static void report_json(const struct heap_check_report *r)
+{
+	json_u64("damages", r->damages);
+	json_open("chunks", '{');
+	json_u64("all", r->chunks);
+	json_u64("free", r->chunks_free);
+	json_u64("dirty", r->chunks_dirty);
+	json_u64("owned", r->chunks_owned);
+	json_u64("meta", r->chunks_meta);
+	json_u64("quarantined", r->chunks_quarantined);
+	json_close('}');
+	json_u64("pools", r->pools);
+	json_u64("object_count", r->objects);
+	json_u64("name_count", r->names);
+	json_u64("blocks", r->blocks);
+	json_u64("used", r->used);
+	json_u64("free", r->free);
+	json_u64("records", r->records);
+}
+
+static void lists_json(const struct findings *f)
+{
+	size_t i;
+
+	json_open("objects", '[');
+	for (i = 0; i < f->objects; i++) {
+		json_open(NULL, '{');
+		json_u64("slot", f->object[i].slot);
+		json_u64("off", f->object[i].off);
+		json_u64("size", f->object[i].size);
+		json_u64("type", f->object[i].type);
+		json_close('}');
+	}
+	json_close(']');
+	json_open("names", '[');
+	for (i = 0; i < f->names; i++) {
+		json_open(NULL, '{');
+		json_u64("slot", f->name[i]->slot);
+		json_bytes("name", f->name[i]->name, f->name[i]->len);
+		json_u64("off", f->name[i]->off);
+		json_close('}');
+	}
+	json_close(']');
+}
+
+static void findings_json(const struct findings *f)
+{
+	size_t i;
+
+	json_open("findings", '[');
+	for (i = 0; i < f->says; i++) {
+		json_open(NULL, '{');
+		json_string("kind", f->say[i].kind == HEAP_CHECK_DAMAGE ? "damage" : "note");
+		json_string("what", f->say[i].what ? f->say[i].what : "");
+		json_u64("where", f->say[i].where);
+		json_close('}');
+	}
+	json_close(']');
+}
+
+static void show_json(const struct tool *t, const char *path, const struct heap_check_report *r,
+		      const struct findings *f)
+{
+	json_open(NULL, '{');
+	json_string("target", path);
+	report_json(r);
+	findings_json(f);
+	if (t->given & OPT_LIST)
+		lists_json(f);
+	json_close('}');
+	json_end();
+}
+
+static void show_lists(const struct findings *f)
+{
+	size_t i;
+	uint32_t j;
+
+	for (i = 0; i < f->objects; i++)
+		printf("object    pool slot %u, offset %" PRIu64 ", %" PRIu64 " bytes, type %u\n", f->object[i].slot,
+		       f->object[i].off, f->object[i].size, f->object[i].type);
+	for (i = 0; i < f->names; i++) {
+		const struct found_name *n = f->name[i];
+
+		printf("name      pool slot %u, offset %" PRIu64 ", ", n->slot, n->off);
+		for (j = 0; j < n->len; j++)
+			printf(n->name[j] < 0x20 || n->name[j] >= 0x7f ? "\\x%02x" : "%c", n->name[j]);
+		putchar('\n');
+	}
+}
+
+static void show_text(const struct tool *t, const struct heap_check_report *r, const struct findings *f)
+{
+	char buf[32];
+	size_t i;
+
+	for (i = 0; i < f->says; i++)
+		printf("%-9s %s (at %" PRIu64 ")\n", f->say[i].kind == HEAP_CHECK_DAMAGE ? "damage" : "note",
+		       f->say[i].what ? f->say[i].what : "?", f->say[i].where);
+	if (t->given & OPT_LIST)
+		show_lists(f);
+	printf("chunks    %" PRIu64 ": %" PRIu64 " free, %" PRIu64 " not zeroed, %" PRIu64 " owned, %" PRIu64
+	       " metadata, %" PRIu64 " quarantined\n", r->chunks, r->chunks_free, r->chunks_dirty, r->chunks_owned,
+	       r->chunks_meta, r->chunks_quarantined);
+	printf("pools     %" PRIu64 "\n", r->pools);
+	printf("objects   %" PRIu64 ", %s\n", r->objects, show_size(r->used, buf));
+	printf("free      %s in owned chunks\n", show_size(r->free, buf));
+	printf("names     %" PRIu64 "\n", r->names);
+	printf("blocks    %" PRIu64 "\n", r->blocks);
+	printf("log       %" PRIu64 " records to replay\n", r->records);
+	if (r->damages)
+		printf("%" PRIu64 " damage%s\n", r->damages, r->damages == 1 ? "" : "s");
+	else
+		printf("clean\n");
+}
+
+/* A region whose superblocks are both broken cannot be walked, and is damaged for certain. */
+static int cannot_look(const struct tool *t, const char *path, int rc)
+{
+	if (rc == -EBUSY)
+		complain(t, "%s: in use (attached, mounted, or open in a program); check is for regions at rest", path);
+	else if (rc == -ENODEV)
+		complain(t, "%s: there is no region on it", path);
+	else
+		failed(t, path, rc);
+	return rc == -EUCLEAN ? EXIT_FAILED : EXIT_USAGE;
+}
+
+static int check_media(const struct tool *t, const char *path, struct file_media *m)
+{
+	struct findings found = { .say = NULL };
+	struct heap_check c = { .say = keep_finding, .arg = &found };
+	struct heap_check_report r = { .damages = 0 };
+	int rc;
+
+	if (t->given & OPT_LIST) {
+		c.object = keep_object;
+		c.name = keep_name;
+	}
+	rc = heap_check(&m->p, &c, &r);
+	if (!rc && found.no_memory)
+		rc = -ENOMEM;
+	if (!rc && t->json)
+		show_json(t, path, &r, &found);
+	else if (!rc)
+		show_text(t, &r, &found);
+	findings_free(&found);
+	if (rc)
+		return cannot_look(t, path, rc);
+	return r.damages ? EXIT_FAILED : EXIT_DONE;
+}
+
+/* A region that the kernel has is spelled as one; anything else is a path. */
+static int check_attached(const struct tool *t, const char *spelling)
+{
+	struct region *r;
+	int rc = region_open(spelling, REGION_RDONLY, &r);
+
+	if (rc)
+		return cannot_look(t, spelling, rc);
+	region_close(r);
+	return cannot_look(t, spelling, -EBUSY);
+}
+
+int run_check(struct tool *t)
+{
+	const char *path = t->args[0];
+	struct file_media *m;
+	struct target target;
+	int rc;
+
+	rc = target_look(&path, &target);
+	if (rc)
+		return cannot_look(t, path, rc);
+	if (!target.file_spelling && (target.kind == TARGET_MISSING || target.kind == TARGET_OTHER))
+		return check_attached(t, path);
+	rc = file_media_view(path, &m);
+	if (rc)
+		return cannot_look(t, path, rc);
+	rc = check_media(t, path, m);
+	file_media_close(m);
+	return rc;
+}

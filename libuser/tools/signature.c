@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Signatures on what is to be formatted: regions of ours by the engine, file systems, RAIDs, encryption,
+ * swap and partition tables by libblkid, and a few of persistent memory that libblkid does not know.
+ */
+#include <string.h>
+
+#include <blkid/blkid.h>
+#include <heap.h>
+
+#include "file_media.h"
+#include "signature.h"
+#include "tool.h"
+
+#define EDGE_BYTES (64U << 10)
+
+static const struct {
+	uint64_t off;
+	const char *magic;
+	const char *what;
+} magics[] = {
+	{ 0, "BTT_ARENA_INFO", "a block translation table (sector-mode namespace)" },
+	{ 4096, "BTT_ARENA_INFO", "a block translation table (sector-mode namespace)" },
+	{ 4096, "NVDIMM_PFN_INFO", "an fsdax namespace's page map" },
+	{ 4096, "NVDIMM_DAX_INFO", "a devdax namespace's page map" },
+	{ 0, "PMEMOBJ", "a libpmemobj pool" },
+	{ 0, "PMEMBLK", "a libpmemblk pool" },
+	{ 0, "PMEMLOG", "a libpmemlog pool" },
+	{ 0, "PMEMPOOL", "a PMDK pool set's part" },
+};
+
+static int find_own(struct file_media *m, char *text)
+{
+	struct heap_info info;
+	int rc = heap_probe(&m->p, &info);
+	char uuid[37];
+
+	if (!rc)
+		snprintf(text, SIGNATURE_TEXT, "a pmheap region (%s%s%s)", show_uuid(info.uuid, uuid),
+			 info.label[0] ? ", label " : "", info.label);
+	else if (rc == -EUCLEAN || rc == -EOPNOTSUPP)
+		snprintf(text, SIGNATURE_TEXT, "a pmheap region (%s)", pmheap_strerror(rc));
+	else
+		return 0;
+	return 1;
+}
+
+static int find_magic(struct file_media *m, char *text)
+{
+	char found[16];
+	size_t i, len;
+
+	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
+		len = strlen(magics[i].magic);
+		if (persist_read(&m->p, found, magics[i].off, len) || memcmp(found, magics[i].magic, len))
+			continue;
+		snprintf(text, SIGNATURE_TEXT, "%s", magics[i].what);
+		return 1;
+	}
+	return 0;
+}
+
+static int find_blkid(const char *path, char *text)
+{
+	blkid_probe pr = blkid_new_probe_from_filename(path);
+	const char *type, *label = "";
+	int found = 0;
+
+	if (!pr)
+		return -EIO;
+	blkid_probe_enable_superblocks(pr, 1);
+	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL | BLKID_SUBLKS_BADCSUM);
+	blkid_probe_enable_partitions(pr, 1);
+	while (!found && blkid_do_probe(pr) == 0) {
+		blkid_probe_lookup_value(pr, "LABEL", &label, NULL);
+		if (!blkid_probe_lookup_value(pr, "TYPE", &type, NULL)) {
+			snprintf(text, SIGNATURE_TEXT, "%s%s%.64s", type, *label ? ", label " : "", label);
+			found = 1;
+		} else if (!blkid_probe_lookup_value(pr, "PTTYPE", &type, NULL)) {
+			snprintf(text, SIGNATURE_TEXT, "a %s partition table", type);
+			found = 1;
+		}
+	}
+	blkid_free_probe(pr);
+	return found;
+}
+
+static bool is_zero(struct file_media *m, uint64_t off, uint64_t len)
+{
+	static char byte[4096];
+	uint64_t i;
+
+	for (; len; off += sizeof(byte), len -= sizeof(byte)) {
+		if (persist_read(&m->p, byte, off, sizeof(byte)))
+			return false;
+		for (i = 0; i < sizeof(byte); i++) {
+			if (byte[i])
+				return false;
+		}
+	}
+	return true;
+}
+
+static int find_data(struct file_media *m, char *text)
+{
+	uint64_t edge = m->p.size < EDGE_BYTES ? m->p.size : EDGE_BYTES;
+
+	if (is_zero(m, 0, edge) && is_zero(m, m->p.size - edge, edge))
+		return 0;
+	snprintf(text, SIGNATURE_TEXT, "data of no known kind");
+	return 1;
+}
+
+int signature_find(const char *path, bool any_data, char text[SIGNATURE_TEXT])
+{
+	struct file_media *m;
+	int rc;
+
+	rc = file_media_view(path, &m);
+	if (rc)
+		return rc;
+	rc = find_own(m, text);
+	if (!rc)
+		rc = find_magic(m, text);
+	if (!rc)
+		rc = find_blkid(path, text);
+	if (!rc && any_data)
+		rc = find_data(m, text);
+	file_media_close(m);
+	return rc;
+}
