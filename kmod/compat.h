@@ -121,23 +121,11 @@ static inline bool pmheap_fault_is_pmd(pmheap_fault_size size)
 }
 #endif
 
-/*
- * Two things the core must let through to our own mmap(): MAP_SYNC, and offsets near 2^64, which it would
- * refuse with EOVERFLOW where our answer is EINVAL.
- */
+/* Without this the core does not let MAP_SYNC through to our mmap(). */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
 #define PMHEAP_FOPS_MMAP .mmap_supported_flags = MAP_SYNC
-
-static inline void pmheap_file_any_offset(struct file *file)
-{
-	file->f_mode |= FMODE_UNSIGNED_OFFSET;
-}
 #else
-#define PMHEAP_FOPS_MMAP .fop_flags = FOP_MMAP_SYNC | FOP_UNSIGNED_OFFSET
-
-static inline void pmheap_file_any_offset(struct file *file)
-{
-}
+#define PMHEAP_FOPS_MMAP .fop_flags = FOP_MMAP_SYNC
 #endif
 
 /*

@@ -157,7 +157,6 @@ static struct file *pool_file(struct pmheap_pool *pool, bool readonly)
 		kfree(pf);
 		return file;
 	}
-	pmheap_file_any_offset(file);
 	file->private_data = pf;
 	return file;
 }

@@ -202,7 +202,7 @@ static const struct command commands[COMMANDS] = {
 	[ATTACH] = COMMAND(ATTACH, pmheap_attach, .node = CONTROL, .flags = PMHEAP_ATTACH_RDONLY, .reserved = -1,
 		.pointer = AT(pmheap_attach, path), .bytes = 19, .rc = -ENOENT, .prepare = prepare_attach),
 	[DETACH] = COMMAND(DETACH, pmheap_detach, .node = CONTROL, .flags = PMHEAP_DETACH_FORCE,
-		.reserved = AT(pmheap_detach, reserved), .pointer = -1, .rc = -ENOENT, .prepare = prepare_detach),
+		.reserved = AT(pmheap_detach, reserved), .pointer = -1, .rc = -ENODEV, .prepare = prepare_detach),
 	[FORMAT] = COMMAND(FORMAT, pmheap_format, .node = CONTROL, .flags = PMHEAP_FORMAT_FORCE, .reserved = -1,
 		.pointer = AT(pmheap_format, path), .bytes = 19, .rc = -ENOENT, .prepare = prepare_format),
 	[INFO_REGION] = COMMAND(REGION_INFO, pmheap_region_info, .node = REGION, .reserved = -1, .pointer = -1,

@@ -129,11 +129,13 @@ void user_store(struct fixture *f, u64 off, u64 value, bool durable)
 {
 	u64 at = phys(f, off);
 
+	cpu_now ^= 1;		/* a thread that went on elsewhere: its fences drain nobody else's stores */
 	persist_store64(&f->m->p, at, value);
-	if (!durable)
-		return;
-	persist_writeback(&f->m->p, at);
-	persist_fence(&f->m->p);
+	if (durable) {
+		persist_writeback(&f->m->p, at);
+		persist_fence(&f->m->p);
+	}
+	cpu_now ^= 1;
 }
 
 u64 user_load(struct fixture *f, u64 off)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The recorder body of persist.h. */
-#include <setjmp.h>
-#include <stdio.h>
 #include "medium.h"
 
 u32 rnd(u64 *seed, u32 n)
@@ -25,72 +23,100 @@ struct medium *medium_new(u64 size)
 	m->p.level = PERSIST_MEMORY;
 	m->p.zeroed = true;
 	m->now = calloc(1, size);
-	m->durable = malloc(size);
 	m->line_first = calloc(size / 64, sizeof(u32));
 	m->dirty = calloc(size / 64, sizeof(u32));
 	return m;
 }
 
-void medium_free(struct medium *m)
+struct medium *medium_copy(const struct medium *m)
 {
-	free(m->now);
-	free(m->durable);
-	free(m->line_first);
-	free(m->dirty);
-	free(m->piece);
-	free(m);
+	struct medium *c = medium_new(m->p.size);
+
+	c->p = m->p;
+	memcpy(c->now, m->now, m->p.size);
+	return c;
 }
 
-void medium_track(struct medium *m)
+void medium_stop(struct medium *m)
 {
-	memcpy(m->durable, m->now, m->p.size);
-	m->tracking = true;
+	m->tracking = false;
+	if (m->image)
+		medium_free(m->image);
+	m->image = NULL;
 	m->npieces = 0;
 	while (m->ndirty)
 		m->line_first[m->dirty[--m->ndirty]] = 0;
 }
 
-void medium_settle(struct medium *m)
+void medium_free(struct medium *m)
 {
-	medium_track(m);
+	medium_stop(m);
+	free(m->now);
+	free(m->line_first);
+	free(m->dirty);
+	free(m->piece);
+	free(m->undo);
+	free(m);
 }
 
-/* Every primitive is an event; at the chosen one the power goes. */
-static void event(struct medium *m)
+void medium_track(struct medium *m)
 {
-	if (m->stop && m->events++ == m->stop_after)
-		longjmp(m->stop, 1);
+	medium_stop(m);
+	m->image = medium_copy(m);
+	m->tracking = true;
 }
 
+void medium_undo_begin(struct medium *m)
+{
+	m->undoing = true;
+	m->nundo = 0;
+}
+
+void medium_undo(struct medium *m)
+{
+	while (m->nundo--)
+		memcpy(m->now + m->undo[m->nundo].off, &m->undo[m->nundo].old, 8);
+	m->undoing = false;
+}
+
+/* A streamed store to a line with pending cached ones pushes the line out: it counts as cached and flushed. */
 static void pend(struct medium *m, u64 off, u64 value, bool streamed)
 {
-	u32 line = (u32)(off / 64), at;
+	u32 line = (u32)(off / 64), at, i, last = 0;
+	bool cached = false;
 
-	if (!m->tracking)
-		return;
 	if (m->npieces == m->cap) {
 		m->cap = m->cap ? m->cap * 2 : 4096;
 		m->piece = realloc(m->piece, m->cap * sizeof(*m->piece));
 	}
+	for (i = m->line_first[line]; i; i = m->piece[i - 1].next) {
+		cached |= !m->piece[i - 1].streamed;
+		last = i;
+	}
 	at = m->npieces++;
-	m->piece[at] = (struct piece){ off, value, streamed, streamed, 0 };
-	if (!m->line_first[line]) {
+	m->piece[at] = (struct piece){ off, value, streamed && !cached, streamed, cpu_now, 0 };
+	if (last) {
+		m->piece[last - 1].next = at + 1;
+	} else {
 		m->line_first[line] = at + 1;
 		m->dirty[m->ndirty++] = line;
-	} else {
-		u32 i = m->line_first[line] - 1;
-
-		while (m->piece[i].next)
-			i = m->piece[i].next - 1;
-		m->piece[i].next = at + 1;
 	}
 }
 
 static void put(struct medium *m, u64 off, u64 value, bool streamed)
 {
 	assert(!m->p.readonly && off % 8 == 0 && off + 8 <= m->p.size);
+	if (m->undoing) {
+		if (m->nundo == m->undo_cap) {
+			m->undo_cap = m->undo_cap ? m->undo_cap * 2 : 4096;
+			m->undo = realloc(m->undo, m->undo_cap * sizeof(*m->undo));
+		}
+		m->undo[m->nundo].off = off;
+		memcpy(&m->undo[m->nundo++].old, m->now + off, 8);
+	}
 	memcpy(m->now + off, &value, 8);
-	pend(m, off, value, streamed);
+	if (m->tracking)
+		pend(m, off, value, streamed);
 }
 
 int persist_read(struct persist *p, void *to, u64 off, u32 len)
@@ -106,14 +132,12 @@ int persist_read(struct persist *p, void *to, u64 off, u32 len)
 
 void persist_store64(struct persist *p, u64 off, u64 value)
 {
-	event(of(p));
 	of(p)->stores++;
 	put(of(p), off, htole64(value), false);
 }
 
 void persist_stream64(struct persist *p, u64 off, u64 value)
 {
-	event(of(p));
 	of(p)->streams++;
 	put(of(p), off, htole64(value), true);
 }
@@ -124,7 +148,6 @@ void persist_stream_line(struct persist *p, u64 off, const void *line)
 	u32 i;
 
 	assert(off % 64 == 0);
-	event(of(p));
 	of(p)->streams++;
 	memcpy(w, line, sizeof(w));
 	for (i = 0; i < 8; i++)
@@ -137,13 +160,12 @@ void persist_stream_zero(struct persist *p, u64 off, u64 len)
 	u64 at;
 
 	assert(off % 64 == 0 && len % 64 == 0);
-	event(m);
 	m->streams++;
 	for (at = off; at < off + len; at += 8) {
 		u64 old;
 
 		memcpy(&old, m->now + at, 8);
-		if (old || m->line_first[at / 64])	/* zero over certain zero changes nothing */
+		if (old || (m->tracking && m->line_first[at / 64]))	/* zero over certain zero changes nothing */
 			put(m, at, 0, true);
 	}
 }
@@ -153,34 +175,39 @@ void persist_writeback(struct persist *p, u64 off)
 	struct medium *m = of(p);
 	u32 i = m->line_first[off / 64];
 
-	event(m);
 	m->flushes++;
-	for (; i; i = m->piece[i - 1].next)
+	for (; i; i = m->piece[i - 1].next) {
+		if (m->piece[i - 1].streamed)
+			continue;
 		m->piece[i - 1].flushed = true;
+		m->piece[i - 1].cpu = cpu_now;
+	}
 }
 
 /*
- * What was flushed is certain, and with it everything before it in its line, if that was cached: a prefix.
- * A streamed piece is certain alone.
+ * Of the cached stores, what was flushed is certain, and with it everything before it in its line: a prefix.
+ * Every streamed one of this CPU is certain.
  */
 static void line_fence(struct medium *m, u32 line)
 {
 	u32 i, last = 0, *link = &m->line_first[line];
+	bool prefix;
 
 	for (i = *link; i; i = m->piece[i - 1].next)
-		if (m->piece[i - 1].flushed)
+		if (m->piece[i - 1].flushed && !m->piece[i - 1].streamed && m->piece[i - 1].cpu == cpu_now)
 			last = i;
+	prefix = last;
 	for (i = *link; i; i = m->piece[i - 1].next) {
 		struct piece *e = &m->piece[i - 1];
 
-		if (last) {
-			memcpy(m->durable + e->off, &e->value, 8);
+		if (e->streamed ? e->cpu == cpu_now : prefix) {
+			memcpy(m->image->now + e->off, &e->value, 8);
 			*link = e->next;
 		} else {
 			link = &e->next;
 		}
 		if (i == last)
-			last = 0;
+			prefix = false;
 	}
 }
 
@@ -189,7 +216,8 @@ int persist_fence(struct persist *p)
 	struct medium *m = of(p);
 	u32 i, keep = 0;
 
-	event(m);
+	if (m->on_fence)
+		m->on_fence(m, m->arg);
 	m->fences++;
 	if (m->fence_fails)
 		return -EIO;
@@ -231,7 +259,7 @@ static u32 line_pieces(const struct medium *m, u32 line)
 	return n;
 }
 
-static void line_survive(struct medium *m, u32 line, u32 prefix, u64 mask, u8 *out)
+static void line_survive(struct medium *m, u32 line, u32 prefix, u64 mask)
 {
 	u32 i, k = 0;
 
@@ -239,15 +267,14 @@ static void line_survive(struct medium *m, u32 line, u32 prefix, u64 mask, u8 *o
 		struct piece *e = &m->piece[i - 1];
 
 		if (e->streamed ? mask >> (k & 63) & 1 : k < prefix)
-			memcpy(out + e->off, &e->value, 8);
+			put(m->image, e->off, e->value, false);
 	}
 }
 
-void medium_image(struct medium *m, enum survive how, u32 which, u64 *seed, u8 *out)
+void medium_survive(struct medium *m, enum survive how, u32 which, u64 *seed)
 {
 	u32 i;
 
-	memcpy(out, m->durable, m->p.size);
 	for (i = 0; i < m->ndirty; i++) {
 		u32 n = line_pieces(m, m->dirty[i]), prefix = 0;
 		u64 mask = 0;
@@ -261,6 +288,6 @@ void medium_image(struct medium *m, enum survive how, u32 which, u64 *seed, u8 *
 			prefix = r == 0 ? 0 : r == 1 ? n : rnd(seed, n + 1);
 			mask = r == 0 ? 0 : r == 1 ? ~0ULL : (u64)rnd(seed, 1 << 30) << 30 | rnd(seed, 1 << 30);
 		}
-		line_survive(m, m->dirty[i], prefix, mask, out);
+		line_survive(m, m->dirty[i], prefix, mask);
 	}
 }

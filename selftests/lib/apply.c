@@ -16,9 +16,9 @@ static struct field field_new(void)
 	f.word = published_words(f.h, 16, &f.pub);
 	f.res = reserved(f.h, 128);
 	f.gone = published(f.h, 128);
-	check_rc(0, pmheap_free(f.h, f.gone));
 	f.named = published(f.h, 128);
 	check_rc(0, pmheap_name_set(f.h, "named", 5, f.named, 0));
+	check_rc(0, pmheap_free(f.h, f.gone));
 	return f;
 }
 

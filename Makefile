@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The human entry; it only delegates. make help tells.
+
+KERNEL ?= 6.1
+KERNELS := 6.1 6.12
+BUILD := $(CURDIR)/build
+MAKEFLAGS += --no-print-directory
+
+all: user modules
+
+user:
+	@qemu-test/deps.sh @build @user
+	+@$(MAKE) -C libuser O=$(BUILD)/libuser
+
+modules: $(KERNELS:%=module-%)
+
+module: module-$(KERNEL)
+
+module-%:
+	+@qemu-test/module.sh $* $(BUILD)/kmod-$*
+
+check:
+	@selftests/check/check.py $(SUITES)
+
+run:
+	@qemu-test/run.py --kernel $(KERNEL)
+
+shell:
+	@qemu-test/shell.py --kernel $(KERNEL)
+
+install: user
+	+@$(MAKE) -C libuser O=$(BUILD)/libuser install
+
+kselftest-tree:
+	@selftests/abi/tree.sh $(BUILD)/kselftest-tree
+
+clean:
+	find build -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +
+
+help:
+	@echo "make            the library, the command, the examples, and the module for kernels $(KERNELS)"
+	@echo "make run        the demonstration in a VM: real input, a power cut, recovery, queries"
+	@echo "make check      all tests; SUITES='core lib' picks some"
+	@echo "make shell      a shell in a VM with a region attached"
+	@echo "make module KERNEL=6.1|6.12     the module alone, in build/kmod-KERNEL/"
+	@echo "make install [PREFIX=/usr/local] [DESTDIR=]    the library, the command, the manual"
+	@echo "make kselftest-tree             the ABI's tests inside a kernel's tools/testing/selftests"
+	@echo "make clean      removes build/ but for the fetched kernels in build/cache/"
+
+.PHONY: all user modules module check run shell install kselftest-tree clean help
