@@ -41,20 +41,26 @@ static void advise(const struct pmheap_media *media, const char *lacks)
 	       strstarts(parent, "namespace") ? parent : "NAMESPACE");
 }
 
-/*
- * Who is unbound when the driver goes. A disk without a parent is stacked on others (dm, md) and hears
- * nothing of their removal.
- */
-static struct device *disk_parent(struct gendisk *disk)
+/* Who is unbound when the driver goes. A disk that is being deleted has let go of it. */
+static int device_parent(struct pmheap_media *media)
 {
-	struct device *parent = NULL;
+	struct gendisk *disk = media->bdev.bdev->bd_disk;
+	bool live;
 
-	/* A disk being deleted lets go of its parent. */
 	mutex_lock(&disk->open_mutex);
-	if (disk_live(disk))
-		parent = get_device(disk_to_dev(disk)->parent);
+	live = disk_live(disk);
+	if (live)
+		media->parent = get_device(disk_to_dev(disk)->parent);
 	mutex_unlock(&disk->open_mutex);
-	return parent;
+	if (!live)
+		return -ENODEV;
+	if (media->parent)
+		return 0;
+	if (!blk_queue_dax(bdev_get_queue(media->bdev.bdev)))
+		return -ENODEV;
+	/* dm and md do not pass on that what they stand on goes away. */
+	pr_err("%s stands on other devices, whose removal it would not announce\n", media->source);
+	return -ENXIO;
 }
 
 /* The request is cut into pieces since a driver with a list of bad blocks computes in 32 bits. */
@@ -111,11 +117,12 @@ static int device_hold(struct pmheap_region *region)
 	device_lock(media->parent);
 	media->dax = fs_dax_get_by_bdev(media->bdev.bdev, &start, region, &device_holder_ops);
 	device_unlock(media->parent);
-	if (!media->dax) {
+	if (media->dax)
+		return device_map(media, start);
+	/* If it did not just go away. */
+	if (disk_live(media->bdev.bdev->bd_disk))
 		advise(media, "has no DAX");
-		return -ENODEV;
-	}
-	return device_map(media, start);
+	return -ENODEV;
 }
 
 int pmheap_device_claim(struct pmheap_region *region, const char *path, bool readonly)
@@ -131,12 +138,9 @@ int pmheap_device_claim(struct pmheap_region *region, const char *path, bool rea
 	snprintf(media->source, sizeof(media->source), "%pg", media->bdev.bdev);
 	media->persist.size = bdev_nr_bytes(media->bdev.bdev);
 	media->persist.readonly = readonly;
-	media->parent = disk_parent(media->bdev.bdev->bd_disk);
-	if (!media->parent) {
-		pr_err("%s is stacked on other devices, or gone: its removal would not be told\n", media->source);
-		return -ENXIO;
-	}
-	rc = device_hold(region);
+	rc = device_parent(media);
+	if (!rc)
+		rc = device_hold(region);
 	if (rc)
 		return rc;
 	media->persist.level = device_level(media->dax);

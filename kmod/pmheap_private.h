@@ -126,6 +126,7 @@ enum pmheap_region_state {		/* bits, each set once */
 	PMHEAP_STOPPING,		/* no more pools, no more calls; under pools_lock */
 	PMHEAP_REGISTERED,		/* has an id and blocks its UUID */
 	PMHEAP_NODE,			/* has its /dev/pmheapN */
+	PMHEAP_ENDED,			/* its UUID is free again: a device may be bound again before step 6 */
 	PMHEAP_RELEASED,
 };
 

@@ -155,7 +155,8 @@ static int region_register(struct pmheap_region *region)
 
 	mutex_lock(&registry_lock);
 	xa_for_each(&registry, i, other)
-		if (!memcmp(other->identity.uuid, region->identity.uuid, sizeof(region->identity.uuid)))
+		if (!test_bit(PMHEAP_ENDED, &other->state) &&
+		    !memcmp(other->identity.uuid, region->identity.uuid, sizeof(region->identity.uuid)))
 			rc = -EEXIST;
 	if (!rc)
 		rc = xa_alloc(&registry, &region->id, region, XA_LIMIT(0, PMHEAP_REGIONS_MAX - 1), GFP_KERNEL);
@@ -328,6 +329,7 @@ static int region_quit(struct pmheap_region *region, bool clean, bool killable)
 			dev_warn(&region->dev, "not detached cleanly (%d)\n", rc);
 		region->heap = NULL;
 	}
+	set_bit(PMHEAP_ENDED, &region->state);
 	mutex_unlock(&region->teardown);
 	return 0;
 }

@@ -17,6 +17,7 @@ class Tap:
     skipped: int = 0
     planned: int = 0
     failures: tuple[str, ...] = ()
+    skips: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -32,7 +33,7 @@ class Tap:
 
     def __add__(self, other: "Tap") -> "Tap":
         return Tap(self.passed + other.passed, self.failed + other.failed, self.skipped + other.skipped,
-                   self.planned + other.planned, self.failures + other.failures)
+                   self.planned + other.planned, self.failures + other.failures, self.skips + other.skips)
 
 
 def parse(lines) -> Tap:
@@ -45,9 +46,11 @@ def parse(lines) -> Tap:
             if plan[1] == "0" and SKIP.search(plan[2]):
                 tap.planned += 1
                 tap.skipped += 1
+                tap.skips += (line,)
         elif result := RESULT.match(line):
             if SKIP.search(result[2]):
                 tap.skipped += 1
+                tap.skips += (line,)
             elif result[1] and not EXPECTED.search(result[2]):
                 tap.failed += 1
                 tap.failures += (line,)

@@ -175,8 +175,10 @@ TEST_F(attach, device_of_zeroes_or_noise_is_ENODEV_and_stays_usable)
 TEST_F(attach, either_superblock_alone_is_enough)
 {
 	for (int which = 0; which < 2; which++) {
+		struct pmheap_format f = { .flags = PMHEAP_FORMAT_FORCE };
 		int region, pool;
 
+		ASSERT_EQ(0, control_format(self->path, &f));
 		ASSERT_EQ(0, device_fill(self->path, which ? self->bytes / PAGE * PAGE - PAGE : 0, PAGE, 0xff));
 		region = attached(_metadata, self->path, 0);
 		pool = pool_create(region, which ? "second" : "first", 0);
