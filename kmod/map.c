@@ -126,7 +126,8 @@ int pmheap_pool_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EOPNOTSUPP;
 	if (pf->readonly)
 		pmheap_vma_clear(vma, VM_MAYWRITE);
-	pmheap_vma_set(vma, VM_DONTEXPAND);
+	/* A core dump would try every page of the span; what is in the pool outlives the process anyway. */
+	pmheap_vma_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_ops = pmheap_media_emulated(media) ? &emulated_vm_ops : &dax_vm_ops;
 	return 0;
 }

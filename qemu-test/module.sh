@@ -33,4 +33,6 @@ find "$dir" -xtype l -delete  # to sources that are gone, or have moved with the
 	ln -sf "$root/$file" "$dir/$file"
 done
 
-make -s -C "$headers" M="$dir" "$@" modules
+# No BTF for modules: that takes the kernel's vmlinux with its debug information.
+make -s -C "$headers" M="$dir" CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
+ln -sf kmod/pmheap.ko "$dir/pmheap.ko"

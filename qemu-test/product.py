@@ -24,4 +24,4 @@ def build_module(kernel: str) -> Path:
 
 
 def module(kernel: str) -> Path:
-    return BUILD / f"kmod-{kernel}/kmod/pmheap.ko"
+    return BUILD / f"kmod-{kernel}/pmheap.ko"

@@ -105,7 +105,7 @@ static int check_node(struct walk_state *w, struct heap_pool *pool, u32 block)
 	if (err || line_read(w->h, block_line(block, 1), &c))
 		return err;
 	for (i = 0; i < PMHEAP_NAME_FAN; i++)
-		if (c.child[i] && !names_block_ok(pool, le32_to_cpu(c.child[i])))
+		if (c.child[i] && names_block_check(pool, le32_to_cpu(c.child[i])))
 			check_say(w, HEAP_CHECK_DAMAGE, "a child in the name directory is no node of the pool",
 				  block_line(block, 1));
 	return 0;
@@ -116,7 +116,7 @@ static void check_parent(struct walk_state *w, struct heap_pool *pool, u32 block
 	struct pmheap_media_names n;
 	struct pmheap_media_children c;
 
-	if (line_read(w->h, block_line(block, 0), &n) || !names_block_ok(pool, le32_to_cpu(n.parent)) ||
+	if (line_read(w->h, block_line(block, 0), &n) || names_block_check(pool, le32_to_cpu(n.parent)) ||
 	    le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN ||
 	    line_read(w->h, block_line(le32_to_cpu(n.parent), 1), &c) ||
 	    le32_to_cpu(c.child[le32_to_cpu(n.parent_slot)]) != block)
@@ -154,7 +154,7 @@ static int check_names(struct walk_state *w, struct heap_pool *pool)
 
 	if (!pool->name_root)
 		return 0;
-	if (!names_block_ok(pool, pool->name_root))
+	if (names_block_check(pool, pool->name_root))
 		check_say(w, HEAP_CHECK_DAMAGE, "the name directory's root is no node of the pool",
 			  block_line(pool->name_root, 0));
 	err = check_nodes(w, pool);

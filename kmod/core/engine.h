@@ -440,6 +440,6 @@ int name_put(struct heap_pool *pool, struct txn *t, const struct name_place *at,
 	     u32 *fresh);
 int name_drop(struct txn *t, const struct name_place *at);
 int names_index(struct heap_pool *pool);	/* fill pool.name_count, once */
-bool names_block_ok(struct heap_pool *pool, u32 block);
+int names_block_check(struct heap_pool *pool, u32 block);
 
 #endif

@@ -52,25 +52,30 @@ static int node_line(struct heap_pool *pool, const struct txn *t, u64 no, void *
 	return 0;
 }
 
-bool names_block_ok(struct heap_pool *pool, u32 block)
+/* 0, -EUCLEAN: not a node of this pool; or why that could not be found out. */
+int names_block_check(struct heap_pool *pool, u32 block)
 {
 	u32 slot, role;
+	int err;
 
-	return block >= pool->h->g.front_pages && block / PMHEAP_PAGES_PER_CHUNK < pool->h->g.chunks &&
-	       !blocks_owner(pool->h, block, &slot, &role) && slot == pool->slot && role == PMHEAP_ROLE_NAMES;
+	if (block < pool->h->g.front_pages || block / PMHEAP_PAGES_PER_CHUNK >= pool->h->g.chunks)
+		return -EUCLEAN;
+	err = blocks_owner(pool->h, block, &slot, &role);
+	if (err)
+		return err == -EINVAL ? -EUCLEAN : err;
+	return slot == pool->slot && role == PMHEAP_ROLE_NAMES ? 0 : -EUCLEAN;
 }
 
 /* A node's number comes from media: it has to be a node of this pool at this depth. */
 static int node_check(struct heap_pool *pool, const struct txn *t, u32 block, u32 parent, u32 depth)
 {
 	struct pmheap_media_names n;
-	int err;
+	int err = names_block_check(pool, block);
 
-	if (!names_block_ok(pool, block)) {
+	if (err == -EUCLEAN)
 		heap_damage(pool->h);
-		return -EUCLEAN;
-	}
-	err = node_line(pool, t, block_line(block, 0), &n);
+	if (!err)
+		err = node_line(pool, t, block_line(block, 0), &n);
 	if (err)
 		return err;
 	if (n.role != PMHEAP_ROLE_NAMES || le16_to_cpu(n.pool) != pool->slot || le32_to_cpu(n.parent) != parent ||
@@ -302,8 +307,11 @@ static int walk_up(struct heap_pool *pool, struct walk *w)
 		w->block = 0;
 		return 0;
 	}
-	if (!names_block_ok(pool, le32_to_cpu(n.parent)) || le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN)
+	if (le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN)
 		return -EUCLEAN;
+	err = names_block_check(pool, le32_to_cpu(n.parent));
+	if (err)
+		return err;
 	w->block = le32_to_cpu(n.parent);
 	w->at = 2 * le32_to_cpu(n.parent_slot) + 2;
 	return 0;
@@ -391,16 +399,19 @@ int heap_name_next(struct heap_pool *pool, u64 *cursor, u8 name[PMHEAP_OBJECT_NA
 {
 	struct walk w = { .block = (u32)(*cursor >> 8), .at = *cursor & 0xff };
 	u32 block;
-	int found;
+	int found = 0;
 
+	if (*cursor >> 40 || w.at > 2 * PMHEAP_NAME_FAN)
+		return -EINVAL;
 	port_mutex_lock(&pool->names);
 	if (!*cursor)
 		w.block = pool->name_root;
-	if (*cursor && (*cursor >> 40 || w.at > 2 * PMHEAP_NAME_FAN || !names_block_ok(pool, w.block))) {
-		port_mutex_unlock(&pool->names);
-		return -EINVAL;
-	}
-	found = walk_next(pool, &w);
+	else
+		found = names_block_check(pool, w.block);
+	if (found == -EUCLEAN)		/* the caller's mistake, not the medium's */
+		found = -EINVAL;
+	if (!found)
+		found = walk_next(pool, &w);
 	block = w.block;
 	if (found == 1) {
 		int err = entry_name(pool, NULL, block, w.slot, &w.e, name);

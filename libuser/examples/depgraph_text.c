@@ -96,7 +96,7 @@ static int parse(struct text *t, size_t len)
 
 int text_read(struct text *t, const char *path)
 {
-	size_t len;
+	size_t len = 0;
 	int rc = -EIO;
 
 	*t = (struct text){ .bytes = file_read(path, &len) };
@@ -130,7 +130,7 @@ const struct text_package *text_find(const struct text *t, const char *name)
 		else
 			high = mid;
 	}
-	if (low == t->packages || strcmp(t->package[t->by_name[low]].name, name))
+	if (low == t->packages || strcmp(t->package[t->by_name[low]].name, name) != 0)
 		return NULL;
 	return &t->package[t->by_name[low]];
 }

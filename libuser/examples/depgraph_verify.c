@@ -42,7 +42,7 @@ static void verify_edges(const struct depgraph *g, const struct graph_index *ind
 	for (i = 0; i < e->count; i++) {
 		if (graph_index_of(index, e->node[i]) == index->count)
 			bad(v, n->name, "an edge leads to no node");
-		else if (strcmp(graph_node(g, e->node[i])->name, p->dep[i]))
+		else if (strcmp(graph_node(g, e->node[i])->name, p->dep[i]) != 0)
 			bad(v, n->name, "an edge leads to another package");
 	}
 	v->edges += e->count;

@@ -54,7 +54,7 @@ int pmheap_persist(struct pmheap *h, const void *p, size_t len)
 
 	if (rc)
 		return rc;
-	if (h->writeback)
+	if (h->writeback && h->level != PMHEAP_LEVEL_DEVICE)	/* there the kernel writes the range back itself */
 		flush_range(p, len);
 	return barrier(h, p, len);
 }

@@ -45,8 +45,8 @@ static int dev_pool_map(struct dev_pool *pool)
 	pool->h.span = k.span;
 	pool->h.level = k.level;
 	pool->h.readonly = k.flags & PMHEAP_POOL_RDONLY;
-	/* Volatile memory and caches that survive need no write-back; where the device flushes, the kernel does. */
-	pool->h.writeback = k.level == PMHEAP_LEVEL_MEMORY;
+	/* Volatile memory, and caches that survive, need no write-back. */
+	pool->h.writeback = k.level == PMHEAP_LEVEL_MEMORY || k.level == PMHEAP_LEVEL_DEVICE;
 	return mapping_make(pool->fd, k.span, k.home, pool->h.readonly, &pool->h.base);
 }
 

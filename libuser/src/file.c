@@ -10,7 +10,7 @@ struct file_use {
 	struct file_region *f;
 };
 
-pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t files_lock;
 static struct file_region *files;	/* that this process holds */
 static struct file_region *files_cut;	/* that its parent holds: kept, never touched */
 static pthread_once_t files_once = PTHREAD_ONCE_INIT;
@@ -39,8 +39,10 @@ static void files_in_child(void)
 	pthread_mutex_unlock(&files_lock);
 }
 
-static void files_watch_fork(void)
+/* Before the first file: region. */
+static void files_init(void)
 {
+	pthread_mutex_init(&files_lock, NULL);
 	pthread_atfork(files_before_fork, files_in_parent, files_in_child);
 }
 
@@ -190,7 +192,7 @@ static int file_region_open(const char *where, unsigned int flags, struct region
 
 	if (!use)
 		return -ENOMEM;
-	pthread_once(&files_once, files_watch_fork);
+	pthread_once(&files_once, files_init);
 	use->r.backend = &file_backend;
 	pthread_mutex_lock(&files_lock);
 	rc = file_region_get(where, flags, &use->f);

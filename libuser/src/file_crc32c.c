@@ -40,13 +40,13 @@ static u32 crc32c_by_table(u32 crc, u64 word)
 
 #if defined(__x86_64__)
 
-#include <cpuid.h>
+#include "cpu.h"
+
+#define CPU1_C_SSE4_2 (1U << 20)
 
 static bool crc32c_detect(void)
 {
-	unsigned int a, b, c, d;
-
-	return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_2);
+	return cpu_leaf(1).c & CPU1_C_SSE4_2;
 }
 
 static u32 crc32c_by_cpu(u32 crc, u64 word)

@@ -21,20 +21,18 @@ static int flush_found;
 
 #if defined(__x86_64__) || defined(__i386__)
 
-#include <cpuid.h>
-#include <emmintrin.h>
+#include "cpu.h"
+
+#define CPU7_B_CLFLUSHOPT (1U << 23)
+#define CPU7_B_CLWB (1U << 24)
 
 static enum flush_kind flush_detect(void)
 {
-	unsigned int a, b, c, d;
+	struct cpu_leaf leaf = cpu_leaf(7);
 
-	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d))
-		return FLUSH_CLFLUSH;
-	if (b & (1U << 24))
+	if (leaf.b & CPU7_B_CLWB)
 		return FLUSH_CLWB;
-	if (b & (1U << 23))
-		return FLUSH_CLFLUSHOPT;
-	return FLUSH_CLFLUSH;
+	return leaf.b & CPU7_B_CLFLUSHOPT ? FLUSH_CLFLUSHOPT : FLUSH_CLFLUSH;
 }
 
 static size_t flush_step(void)
@@ -59,10 +57,15 @@ void flush_fence(void)
 	asm volatile("sfence" : : : "memory");
 }
 
+static inline void flush_stream(uintptr_t *dst, uintptr_t value)
+{
+	asm volatile("movnti %1, %0" : "=m" (*dst) : "r" (value));
+}
+
 void flush_stream64(uint64_t *dst, uint64_t value)
 {
 #ifdef __x86_64__
-	_mm_stream_si64((long long *)dst, (long long)value);
+	flush_stream((uintptr_t *)dst, value);
 #else
 	/* Two 4-byte stores would not be one store: a cached one and its write-back are. */
 	__atomic_store_n(dst, value, __ATOMIC_RELAXED);
@@ -72,15 +75,12 @@ void flush_stream64(uint64_t *dst, uint64_t value)
 
 void flush_stream_line(void *dst, const void *line)
 {
-	const __m128i *from = line;
-	__m128i *to = dst;
-	__m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
-	__m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+	uintptr_t word[LINE / sizeof(uintptr_t)], *to = dst;
+	size_t i;
 
-	_mm_stream_si128(to, a);
-	_mm_stream_si128(to + 1, b);
-	_mm_stream_si128(to + 2, c);
-	_mm_stream_si128(to + 3, d);
+	memcpy(word, line, LINE);
+	for (i = 0; i < LINE / sizeof(uintptr_t); i++)
+		flush_stream(&to[i], word[i]);
 }
 
 #elif defined(__aarch64__)

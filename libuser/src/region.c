@@ -18,7 +18,7 @@ static bool is_device_name(const char *name)
 {
 	size_t digits;
 
-	if (strncmp(name, DEV_STEM, strlen(DEV_STEM)))
+	if (strncmp(name, DEV_STEM, strlen(DEV_STEM)) != 0)
 		return false;
 	name += strlen(DEV_STEM);
 	digits = strspn(name, "0123456789");

@@ -174,7 +174,7 @@ static int region_number(const struct tool *t, const char *spelling, int *number
 
 int run_detach(struct tool *t)
 {
-	int control, number, rc;
+	int control, number = 0, rc;
 
 	rc = region_number(t, t->args[0], &number);
 	if (rc)

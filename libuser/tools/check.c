@@ -259,10 +259,14 @@ static int check_attached(const struct tool *t, const char *spelling)
 	struct region *r;
 	int rc = region_open(spelling, REGION_RDONLY, &r);
 
-	if (rc)
+	if (!rc) {
+		region_close(r);
+		return cannot_look(t, spelling, -EBUSY);
+	}
+	if (rc != -EINVAL)
 		return cannot_look(t, spelling, rc);
-	region_close(r);
-	return cannot_look(t, spelling, -EBUSY);
+	complain(t, "%s: neither a region nor a device or image", spelling);
+	return EXIT_USAGE;
 }
 
 int run_check(struct tool *t)

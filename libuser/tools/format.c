@@ -118,6 +118,10 @@ static int format_device(struct tool *t, const char *path, uint8_t uuid[16])
 	} else {
 		return failed(t, CONTROL_DEVICE, control);
 	}
+	if (rc == -EEXIST) {
+		complain(t, "%s: the module knows what it holds (see the kernel's log); --force overwrites it", path);
+		return EXIT_FAILED;
+	}
 	return rc ? failed(t, path, rc) : EXIT_DONE;
 }
 

@@ -292,7 +292,7 @@ static int info_pool(const struct tool *t, const char *spelling, const char *poo
 		return EXIT_FAILED;
 	do {
 		rc = r->backend->pool_next(r, &cursor, &info);
-	} while (!rc && strcmp(info.name, pool));
+	} while (!rc && strcmp(info.name, pool) != 0);
 	region_close(r);
 	if (rc)
 		return failed(t, pool, rc);
@@ -311,7 +311,7 @@ int run_info(struct tool *t)
 {
 	if (t->nargs == 2)
 		return info_pool(t, t->args[0], t->args[1]);
-	if (t->args[0][0] == '/' && strncmp(t->args[0], CONTROL_DEVICE, strlen(CONTROL_DEVICE)))
+	if (t->args[0][0] == '/' && strncmp(t->args[0], CONTROL_DEVICE, strlen(CONTROL_DEVICE)) != 0)
 		return info_probe(t, t->args[0]);
 	return info_region(t, t->args[0]);
 }

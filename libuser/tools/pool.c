@@ -15,9 +15,11 @@ int run_create(struct tool *t)
 	int rc;
 
 	rc = pmheap_create(t->args[0], t->args[1], &attr, &h);
-	if (rc == -EINVAL)
-		complain(t, "%s: sizes and addresses must be multiples of 2M, the name 1 to 255 bytes without '/'",
-			 t->args[1]);
+	if (rc == -EINVAL) {
+		complain(t, "%s %s: REGION is misspelled, the name is not 1 to 255 bytes without '/', or --span or "
+			 "--home is no multiple of 2M", t->args[0], t->args[1]);
+		return EXIT_FAILED;
+	}
 	if (rc)
 		return failed(t, t->args[1], rc);
 	pmheap_close(h);

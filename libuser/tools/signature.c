@@ -52,7 +52,7 @@ static int find_magic(struct file_media *m, char *text)
 
 	for (i = 0; i < sizeof(magics) / sizeof(magics[0]); i++) {
 		len = strlen(magics[i].magic);
-		if (persist_read(&m->p, found, magics[i].off, len) || memcmp(found, magics[i].magic, len))
+		if (persist_read(&m->p, found, magics[i].off, len) || memcmp(found, magics[i].magic, len) != 0)
 			continue;
 		snprintf(text, SIGNATURE_TEXT, "%s", magics[i].what);
 		return 1;

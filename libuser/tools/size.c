@@ -39,7 +39,7 @@ const char *show_size(uint64_t bytes, char buf[32])
 		snprintf(buf, 32, "%" PRIu64, bytes);
 		return buf;
 	}
-	while (whole >= 1024 * 1024 && unit < sizeof(size_unit) - 2) {
+	while (whole >= 1024ULL * 1024 && unit < sizeof(size_unit) - 2) {
 		whole /= 1024;
 		unit++;
 	}

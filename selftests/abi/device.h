@@ -75,7 +75,7 @@ static inline int write_text(const char *path, const char *text)
 /* Where the device's driver takes unbind and bind, and under which name. */
 struct driver {
 	char directory[PATH_MAX];
-	char device[64];
+	char device[PATH_MAX];
 };
 
 static inline int driver_of(const char *path, struct driver *d)

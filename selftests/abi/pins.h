@@ -34,12 +34,17 @@ static inline int pin_in_pipe(void *p, size_t len)
 /* ---- the slow disk ---- */
 
 #define DISK_BYTES (16 * MIB)
+#define SLOW_AT MIB			/* a read from here waits for slow_disk_answer(), any other is zeroes at once */
 
 struct slow_disk {
-	int dev;			/* of the block device, O_DIRECT */
-	int socket;			/* the server's end */
-	pthread_t driver;
 	int control;			/* of the block device, for the driver thread */
+	int dev;			/* the same, O_DIRECT */
+	int socket;			/* the server's end */
+	pthread_t driver, server;
+	pthread_mutex_t lock;
+	pthread_cond_t change;
+	bool waiting;			/* a slow read has come */
+	int answer;			/* byte to answer it with, or -1 */
 };
 
 static inline void *slow_disk_drive(void *arg)
@@ -50,23 +55,67 @@ static inline void *slow_disk_drive(void *arg)
 	return NULL;
 }
 
+static inline int slow_disk_judge(struct slow_disk *d, const struct nbd_request *request)
+{
+	int byte;
+
+	if (be64toh(request->from) != SLOW_AT)
+		return 0;
+	pthread_mutex_lock(&d->lock);
+	d->waiting = true;
+	pthread_cond_broadcast(&d->change);
+	while (d->answer < 0)
+		pthread_cond_wait(&d->change, &d->lock);
+	byte = d->answer;
+	pthread_mutex_unlock(&d->lock);
+	return byte;
+}
+
+static inline void *slow_disk_serve(void *arg)
+{
+	struct slow_disk *d = arg;
+	struct nbd_request request;
+
+	while (recv(d->socket, &request, sizeof(request), MSG_WAITALL) == sizeof(request) &&
+	       be32toh(request.type) == NBD_CMD_READ) {
+		struct nbd_reply reply = { .magic = htobe32(NBD_REPLY_MAGIC) };
+		__u32 len = be32toh(request.len);
+		char *data = malloc(len);
+
+		memset(data, slow_disk_judge(d, &request), len);
+		memcpy(&reply.handle, &request.handle, sizeof(reply.handle));
+		if (send(d->socket, &reply, sizeof(reply), MSG_NOSIGNAL) != sizeof(reply) ||
+		    send(d->socket, data, len, MSG_NOSIGNAL) != (ssize_t)len)
+			len = 0;
+		free(data);
+		if (!len)
+			break;
+	}
+	return NULL;
+}
+
 /* -ENOENT where the kernel has no nbd. */
 static inline int slow_disk_open(struct slow_disk *d)
 {
 	int pair[2];
 
+	memset(d, 0, sizeof(*d));
+	d->answer = -1;
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->change, NULL);
 	d->control = open("/dev/nbd0", O_RDWR | O_CLOEXEC);
 	if (d->control < 0)
 		return -ENOENT;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	if (ioctl(d->control, NBD_SET_BLKSIZE, PAGE) || ioctl(d->control, NBD_SET_SIZE_BLOCKS, DISK_BYTES / PAGE) ||
-	    ioctl(d->control, NBD_CLEAR_SOCK) || ioctl(d->control, NBD_SET_SOCK, pair[0]))
-		return -errno;
 	d->socket = pair[1];
-	if (pthread_create(&d->driver, NULL, slow_disk_drive, d))
+	if (ioctl(d->control, NBD_SET_BLKSIZE, PAGE) || ioctl(d->control, NBD_SET_SIZE_BLOCKS, DISK_BYTES / PAGE) ||
+	    ioctl(d->control, NBD_SET_SOCK, pair[0]))
+		return -errno;
+	if (pthread_create(&d->server, NULL, slow_disk_serve, d) ||
+	    pthread_create(&d->driver, NULL, slow_disk_drive, d))
 		return -EAGAIN;
-	for (int i = 0; i < 200; i++) {		/* until the driver has set the size */
+	for (int i = 0; i < 500; i++) {		/* until the driver has set the size */
 		d->dev = open("/dev/nbd0", O_RDONLY | O_DIRECT | O_CLOEXEC);
 		if (d->dev >= 0 && lseek(d->dev, 0, SEEK_END) == (off_t)DISK_BYTES)
 			return 0;
@@ -76,62 +125,32 @@ static inline int slow_disk_open(struct slow_disk *d)
 	return -ETIMEDOUT;
 }
 
-static inline int read_all(int fd, void *buf, size_t len)
+/* Until the slow read has reached the disk. */
+static inline void slow_disk_wait(struct slow_disk *d)
 {
-	for (size_t at = 0; at < len; ) {
-		ssize_t n = read(fd, (char *)buf + at, len - at);
-
-		if (n <= 0)
-			return -EIO;
-		at += (size_t)n;
-	}
-	return 0;
+	pthread_mutex_lock(&d->lock);
+	while (!d->waiting)
+		pthread_cond_wait(&d->change, &d->lock);
+	pthread_mutex_unlock(&d->lock);
 }
 
-/* Take a request off the wire: the disk is at work now. Others than `bytes` at offset 0 are answered at once. */
-static inline int slow_disk_take(struct slow_disk *d, __u32 bytes, struct nbd_request *request)
+static inline void slow_disk_answer(struct slow_disk *d, int byte)
 {
-	static char zeroes[64 * KIB];
-
-	for (;;) {
-		struct nbd_reply reply = { .magic = htobe32(NBD_REPLY_MAGIC) };
-		__u32 len;
-
-		if (read_all(d->socket, request, sizeof(*request)))
-			return -EIO;
-		len = be32toh(request->len);
-		if (len == bytes && be64toh(request->from) == 0)
-			return 0;
-		memcpy(&reply.handle, &request->handle, sizeof(reply.handle));
-		if (write(d->socket, &reply, sizeof(reply)) != sizeof(reply))
-			return -EIO;
-		for (; len; len -= len > sizeof(zeroes) ? sizeof(zeroes) : len)
-			if (write(d->socket, zeroes, len > sizeof(zeroes) ? sizeof(zeroes) : len) < 0)
-				return -EIO;
-	}
-}
-
-static inline int slow_disk_answer(struct slow_disk *d, const struct nbd_request *request, int byte)
-{
-	struct nbd_reply reply = { .magic = htobe32(NBD_REPLY_MAGIC) };
-	size_t len = be32toh(request->len);
-	char *data = malloc(len);
-	int rc;
-
-	memset(data, byte, len);
-	memcpy(&reply.handle, &request->handle, sizeof(reply.handle));
-	rc = write(d->socket, &reply, sizeof(reply)) == sizeof(reply) && write(d->socket, data, len) == (ssize_t)len;
-	free(data);
-	return rc ? 0 : -EIO;
+	pthread_mutex_lock(&d->lock);
+	d->answer = byte;
+	pthread_cond_broadcast(&d->change);
+	pthread_mutex_unlock(&d->lock);
 }
 
 static inline void slow_disk_close(struct slow_disk *d)
 {
 	close(d->dev);
 	ioctl(d->control, NBD_DISCONNECT);
-	close(d->socket);
+	pthread_join(d->server, NULL);
+	shutdown(d->socket, SHUT_RDWR);
 	pthread_join(d->driver, NULL);
 	ioctl(d->control, NBD_CLEAR_SOCK);
+	close(d->socket);
 	close(d->control);
 }
 
@@ -153,6 +172,7 @@ static inline int flight_start(struct flight *f, int fd, void *buf, size_t len)
 	f->iocb.aio_lio_opcode = IOCB_CMD_PREAD;
 	f->iocb.aio_buf = address(buf);
 	f->iocb.aio_nbytes = len;
+	f->iocb.aio_offset = SLOW_AT;
 	return syscall(SYS_io_submit, f->context, 1, list) == 1 ? 0 : -errno;
 }
 

@@ -66,10 +66,10 @@ TEST_F(command, smaller_sizes_are_EINVAL)
 	}
 }
 
-TEST_F(command, zero_tail_is_the_same_call)
+TEST_F(command, zero_tail_up_to_a_page_is_the_same_call)
 {
 	const struct command *c = variant->command;
-	const __u32 sizes[] = { c->size + 1, c->size + 4, c->size + 8, 1024, PAGE - 1, PAGE, PAGE + 1, 2 * PAGE };
+	const __u32 sizes[] = { c->size + 1, c->size + 4, c->size + 8, 1024, PAGE - 1, PAGE };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
 		memset(self->buf, 0, 2 * PAGE);
@@ -98,22 +98,16 @@ TEST_F(command, non_zero_tail_is_E2BIG)
 		}
 }
 
-TEST_F(command, sizes_that_reach_beyond_mapped_memory_fail)
+TEST_F(command, sizes_above_a_page_are_E2BIG_zero_tail_or_not)
 {
 	const struct command *c = variant->command;
-	static const __u32 sizes[] = { 2 * PAGE + 1, 3 * PAGE, 1U << 20, 0x7fffffff, 0x80000000U, 0xfffffff8U, 0xffffffffU };
+	static const __u32 sizes[] = { PAGE + 1, 2 * PAGE, 2 * PAGE + 1, 1U << 20, 0x7fffffff, 0x80000000U, 0xffffffffU };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
-		__u64 before = scene_digest(&self->scene);
-		int rc;
-
 		memset(self->buf, 0, 2 * PAGE);
 		scene_prepare(_metadata, &self->scene, c, self->buf);
 		*(__u32 *)self->buf = sizes[i];
-		rc = call(scene_fd(&self->scene, c), c->cmd, self->buf);
-		EXPECT_TRUE(rc == -EFAULT || rc == -E2BIG)
-			TH_LOG("size %u gives %d", sizes[i], rc);
-		EXPECT_EQ(before, scene_digest(&self->scene));
+		EXPECT_SPOILED(-E2BIG, &self->scene, c, self->buf);
 	}
 }
 

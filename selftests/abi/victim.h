@@ -126,6 +126,8 @@ static inline void hammer(const struct victim *v)
 		if (fd >= 0)
 			close(fd);
 	}
+	for (int i = 0; i < 1000 && touch((void *)v->p, true) != SIGBUS; i++)	/* calls are cut first, then mappings */
+		usleep(10000);
 	child_check(touch((void *)v->p, true) == SIGBUS);
 	_exit(0);
 }

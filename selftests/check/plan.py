@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The suites of make check, and the jobs they are made of.
+
+A job needs builds by name; builds are made once, whoever needs them. Jobs that take long come first.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from job import BUILD, LOGS, ROOT, Job
+
+KERNELS = ("6.1", "6.12")
+SAN = "address,undefined"
+SAN_ENV = {"ASAN_OPTIONS": "abort_on_error=0:detect_stack_use_after_return=1",
+           "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+PYTHON = sys.executable
+HERE = ROOT / "selftests/check"
+# Under valgrind, at some twenty times the time: those without threads, storms or timing.
+VALGRIND = ("apply", "names", "object", "rdonly", "address")
+
+
+def make(name: str, directory: str, *arguments: str, needs: tuple[str, ...] = (), timeout: float = 300) -> Job:
+    command = ("make", "-s", f"-j{os.cpu_count()}", "-C", ROOT / directory, *arguments)
+    return Job(f"build {name}", command, needs=needs, counts="build", timeout=timeout)
+
+
+def module(kernel: str) -> Job:
+    command = (ROOT / "qemu-test/module.sh", kernel, BUILD / f"kmod-{kernel}", f"-j{os.cpu_count()}")
+    return Job(f"build module {kernel}", command, counts="build")
+
+
+BUILDS = {job.name: job for job in (
+    make("user", "libuser", f"O={BUILD}/libuser"),
+    make("user san", "libuser", f"O={BUILD}/libuser-san", f"SAN={SAN}"),
+    make("core", "selftests/core", f"O={BUILD}/selftests/core"),
+    make("core san", "selftests/core", f"O={BUILD}/selftests/core-san", f"SAN={SAN}"),
+    make("lib", "selftests/lib", f"O={BUILD}/selftests/lib", f"LIB={BUILD}/libuser/libpmheap.a",
+         needs=("build user",)),
+    make("lib san", "selftests/lib", f"O={BUILD}/selftests/lib-san", f"LIB={BUILD}/libuser-san/libpmheap.a",
+         f"SAN={SAN}", needs=("build user san",)),
+    make("abi", "selftests/abi"),
+    make("abi 32", "selftests/abi", "BITS=32"),
+    *(module(kernel) for kernel in KERNELS),
+)}
+
+
+def core_tests(build: str, directory: str, env: dict) -> list[Job]:
+    names = [path.stem for path in sorted((ROOT / "selftests/core").glob("test_*.c"))]
+    # Without any, the failure to run one that should be there.
+    return [Job(f"{build} {name.removeprefix('test_')}", (BUILD / "selftests" / directory / name,),
+                needs=(f"build {build}",), env=env) for name in names or ["test_none"]]
+
+
+def core() -> list[Job]:
+    return core_tests("core", "core", {})
+
+
+def core_san() -> list[Job]:
+    return core_tests("core san", "core-san", SAN_ENV)
+
+
+def lib() -> list[Job]:
+    run = ROOT / "selftests/lib/run.sh"
+    return [Job("lib san", (run, BUILD / "selftests/lib-san", f"file:{LOGS}/lib-san.region", BUILD / "libuser-san/pmheap"),
+                needs=("build lib san",), env=SAN_ENV),
+            Job("lib", (run, BUILD / "selftests/lib", f"file:{LOGS}/lib.region", BUILD / "libuser/pmheap"),
+                needs=("build lib",))]
+
+
+def valgrind() -> list[Job]:
+    return [Job(f"valgrind {test}", (HERE / "valgrind.sh", test), needs=("build lib",)) for test in VALGRIND]
+
+
+def source() -> list[Job]:
+    return [Job("source", (PYTHON, ROOT / "selftests/source/run.py")),
+            Job("source can fail", (PYTHON, ROOT / "selftests/source/run.py", "--self-test"))]
+
+
+def static() -> list[Job]:
+    strict = [Job(f"module {kernel} W=1 C=2", (ROOT / "qemu-test/module.sh", kernel, BUILD / f"kmod-{kernel}-strict",
+                                               f"-j{os.cpu_count()}", "W=1", "C=2"), counts="quiet")
+              for kernel in KERNELS]
+    return [*strict,
+            Job("sparse on the host", (HERE / "sparse.sh",)),
+            Job("clang-tidy", (HERE / "tidy.sh",))]
+
+
+def documents() -> list[Job]:
+    checks = [Job(f"documents {name}", (PYTHON, ROOT / f"Documentation/check-{name}.py"), counts="one")
+              for name in ("format", "uapi")]
+    return [*checks, Job("documents readme", (HERE / "readme.sh",), counts="one", needs=("build user",))]
+
+
+def install() -> list[Job]:
+    return [Job("install", (HERE / "install.sh",), needs=("build user",))]
+
+
+def device() -> list[Job]:
+    needs = ("build user", "build lib", "build abi", "build abi 32")
+    return [Job(f"device {kernel}", (PYTHON, ROOT / "qemu-test/device.py", kernel), lane="vm", timeout=480,
+                needs=(*needs, f"build module {kernel}")) for kernel in KERNELS]
+
+
+def vm() -> list[Job]:
+    return [Job("vm", (PYTHON, ROOT / "qemu-test/selftest.py", "--short"), lane="vm")]
+
+
+# In the order in which their jobs begin, as far as what they need allows.
+SUITES = {"device": device, "vm": vm, "core-san": core_san, "core": core, "lib": lib, "valgrind": valgrind,
+          "static": static, "documents": documents, "install": install, "source": source}
+
+
+def jobs_of(suites) -> list[Job]:
+    """The jobs of these suites, and before each the builds it needs."""
+    todo: list[Job] = []
+
+    def add(job: Job) -> None:
+        for need in job.needs:
+            add(BUILDS[need])
+        if job not in todo:
+            todo.append(job)
+
+    for suite in suites:
+        for job in SUITES[suite]():
+            add(job)
+    return todo

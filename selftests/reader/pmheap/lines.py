@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sealed lines of one region."""
+
+from .checksum import crc_words
+from .damages import Damages
+from .image import Image
+
+LOW = 0xFFFFFFFF
+
+
+class Lines:
+    """`used` collects the lines that had to be valid: the metadata in use, once everything was read."""
+
+    def __init__(self, image: Image, seed: int, damages: Damages):
+        self.image = image
+        self.seed = seed
+        self.damages = damages
+        self.used: set[int] = set()
+
+    def crc(self, number: int, words) -> int:
+        return crc_words(self.seed, (number, words[7] & LOW, *words[:7]))
+
+    def holds(self, number: int, words) -> bool:
+        return self.crc(number, words) == words[7] >> 32
+
+    def valid(self, number: int) -> bool:
+        return self.holds(number, self.image.words(number))
+
+    def sealed(self, number: int, what: str) -> bytes | None:
+        """The line, which ought to be valid."""
+        self.used.add(number)
+        if self.valid(number):
+            return self.image.line(number)
+        self.damages.add(f"{what}: seal", number)
+        return None

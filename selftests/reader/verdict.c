@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the engine's check says of an image: `verdict IMAGE [AT=HEXBYTES...]`, in the text of images.c, and the
+ * damages as comments. The bytes are put into a copy in memory first; the file stays as it is.
+ */
+#include <inttypes.h>
+
+#include "fixture.h"
+
+static void say(void *arg, enum heap_check_kind kind, const char *what, u64 where)
+{
+	(void)arg;
+	printf("# %s%s at %" PRIu64 "\n", kind == HEAP_CHECK_NOTE ? "note: " : "", what, (uint64_t)where);
+}
+
+static void say_object(void *arg, u32 slot, const struct heap_object *o)
+{
+	(void)arg;
+	printf("object %u %" PRIu64 " %" PRIu64 " %u\n", slot, (uint64_t)o->off, (uint64_t)o->size, o->type);
+}
+
+static void say_name(void *arg, u32 slot, const u8 *name, u32 len, u64 off)
+{
+	u32 i;
+
+	(void)arg;
+	printf("name %u %" PRIu64 " ", slot, (uint64_t)off);
+	for (i = 0; i < len; i++)
+		printf("%02x", name[i]);
+	printf("\n");
+}
+
+static void say_totals(const struct heap_check_report *r)
+{
+	printf("used %" PRIu64 "\nfree %" PRIu64 "\nobjects %" PRIu64 "\nnames %" PRIu64 "\n", (uint64_t)r->used,
+	       (uint64_t)r->free, (uint64_t)r->objects, (uint64_t)r->names);
+	printf("chunks %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (uint64_t)r->chunks_free,
+	       (uint64_t)r->chunks_dirty, (uint64_t)r->chunks_owned, (uint64_t)r->chunks_meta,
+	       (uint64_t)r->chunks_quarantined);
+}
+
+static struct medium *load(const char *path)
+{
+	FILE *f = fopen(path, "rb");
+	struct medium *m;
+	long size;
+
+	EXPECT(f);
+	EXPECT_EQ(fseek(f, 0, SEEK_END), 0);
+	size = ftell(f);
+	EXPECT(size > 0);
+	rewind(f);
+	m = medium_new((u64)size);
+	EXPECT_EQ(fread(m->now, 1, (size_t)size, f), size);
+	EXPECT_EQ(fclose(f), 0);
+	return m;
+}
+
+static void poke(struct medium *m, const char *what)
+{
+	char *hex;
+	u64 at = strtoull(what, &hex, 0);
+	unsigned int byte;
+
+	EXPECT_EQ(*hex++, '=');
+	for (; *hex; hex += 2) {
+		EXPECT(at < m->p.size && sscanf(hex, "%2x", &byte) == 1);
+		m->now[at++] = (u8)byte;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct heap_check c = { .say = say, .object = say_object, .name = say_name };
+	struct heap_check_report r;
+	struct medium *m;
+	int i, err;
+
+	if (argc < 2)
+		return 2;
+	m = load(argv[1]);
+	for (i = 2; i < argc; i++)
+		poke(m, argv[i]);
+	err = heap_check(&m->p, &c, &r);
+	if (err)
+		printf("# cannot look: %d\n", err);
+	printf("damaged %d\n", err || r.damages);
+	if (!err)
+		say_totals(&r);
+	medium_free(m);
+	return 0;
+}
