@@ -185,6 +185,7 @@ struct pmheap_pool {
 	struct pmheap_region *region;	/* a reference to its device, until the last file is gone */
 	struct heap_pool *heap;		/* valid inside a call, and in a fault while !dead */
 	struct inode *inode;
+	char *label;			/* pmheap:NAME, for /proc/PID/maps */
 	u32 slot;
 	u64 span;			/* bytes */
 	kuid_t uid;

@@ -61,7 +61,10 @@ static void pool_inode_put(struct inode *inode)
 
 void pmheap_pool_free(struct kref *kref)
 {
-	kfree(container_of(kref, struct pmheap_pool, kref));
+	struct pmheap_pool *pool = container_of(kref, struct pmheap_pool, kref);
+
+	kfree(pool->label);
+	kfree(pool);
 }
 
 /* Takes `heap` over only on success. */
@@ -85,6 +88,11 @@ static struct pmheap_pool *pool_make(struct pmheap_region *region, struct heap_p
 	init_rwsem(&pool->map_lock);
 	mutex_init(&pool->owners_lock);
 	INIT_LIST_HEAD(&pool->owners);
+	pool->label = kasprintf(GFP_KERNEL_ACCOUNT, "pmheap:%s", info.name);
+	if (!pool->label) {
+		rc = -ENOMEM;
+		goto free_pool;
+	}
 	pool->inode = pool_inode(region, pool->span);
 	if (IS_ERR(pool->inode)) {
 		rc = PTR_ERR(pool->inode);
@@ -99,7 +107,7 @@ static struct pmheap_pool *pool_make(struct pmheap_region *region, struct heap_p
 put_inode:
 	pool_inode_put(pool->inode);
 free_pool:
-	kfree(pool);
+	kref_put(&pool->kref, pmheap_pool_free);
 	return ERR_PTR(rc);
 }
 
@@ -150,7 +158,7 @@ static struct file *pool_file(struct pmheap_pool *pool, bool readonly)
 	ihold(pool->inode);
 	/* fput() drops it; the caller's own file holds the module until then. */
 	__module_get(THIS_MODULE);
-	file = alloc_file_pseudo(pool->inode, pool_mount, "pmheap", readonly ? O_RDONLY : O_RDWR, &pmheap_pool_fops);
+	file = alloc_file_pseudo(pool->inode, pool_mount, pool->label, readonly ? O_RDONLY : O_RDWR, &pmheap_pool_fops);
 	if (IS_ERR(file)) {
 		module_put(THIS_MODULE);
 		iput(pool->inode);

@@ -156,23 +156,16 @@ void block_forget(struct heap *h, u32 block)
 
 /*
  * The next version for a line of a block that is about to be filled. A block that was used before goes on
- * where its line stands, so that records of its former life stay behind it; one that never was is zero.
+ * where its line stands, so that records of its former life stay behind it. One that was not, or whose
+ * filling a crash cut short, begins at 1: no record of this epoch is about it.
  */
 static int block_version(struct heap *h, u64 no, u32 *version)
 {
-	static const struct pmheap_media_line zero;
 	struct pmheap_media_line l;
 	int err = persist_read(h->p, &l, no * PMHEAP_LINE, PMHEAP_LINE);
 
-	if (err)
-		return err;
-	if (line_sealed(h->seed, no, &l))
-		*version = le32_to_cpu(l.version) + 1;
-	else if (!memcmp(&l, &zero, sizeof(l)))
-		*version = 1;
-	else
-		return -EUCLEAN;
-	return 0;
+	*version = !err && line_sealed(h->seed, no, &l) ? le32_to_cpu(l.version) + 1 : 1;
+	return err;
 }
 
 int block_fill(struct heap *h, u32 block, const void *lines, u32 n)

@@ -79,7 +79,11 @@ static void check_owned(struct walk_state *w, u32 i, const struct pmheap_media_c
 	s = &w->h->slot[slot];
 	if (s->state == PMHEAP_POOL_DYING || s->damaged)
 		return;
-	if (!logical || logical >= s->info.span / PMHEAP_CHUNK || !le32_to_cpu(c->tenure))
+	if (!logical) {
+		check_say(w, HEAP_CHECK_DAMAGE, "a chunk stands where no chunk may", no);
+		return;
+	}
+	if (logical >= s->info.span / PMHEAP_CHUNK || !le32_to_cpu(c->tenure))
 		check_say(w, HEAP_CHECK_DAMAGE, "a chunk lies outside its pool's span", no);
 	if (map_get(&w->logical, key))
 		check_say(w, HEAP_CHECK_DAMAGE, "two chunks stand at one place of a pool", no);

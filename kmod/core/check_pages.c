@@ -118,7 +118,8 @@ static void check_page(struct chunk_walk *k, u32 page, const struct pmheap_media
 		check_run(k, page, m, no);
 	else if (m->kind == PMHEAP_PAGE_EXTENT)
 		check_extent(k, page, m, no);
-	else if (m->kind != PMHEAP_PAGE_FREE || m->names || m->class || m->dist || m->type || m->pages)
+	else if (m->kind != PMHEAP_PAGE_FREE || m->names || m->class || m->dist || m->type || m->pages ||
+		 m->bits[0] || m->bits[1] || m->bits[2] || m->bits[3])
 		say(k, "a free page's line is not empty", page);
 }
 

@@ -200,7 +200,7 @@ static void check_slot(struct walk_state *w, u32 slot)
 	if (m.state == PMHEAP_POOL_DYING)
 		check_say(w, HEAP_CHECK_NOTE, "a pool is being destroyed", no);
 	for (i = 0; i < ARRAY_SIZE(m.reserved); i++)
-		if (m.reserved[i])
+		if (m.reserved[i] || m.reserved0[i % 3])
 			check_say(w, HEAP_CHECK_DAMAGE, "a pool slot's reserved words are not 0", no);
 }
 

@@ -2,8 +2,9 @@
 /*
  * Chunks: who owns which 2 MiB, and how they change hands.
  *
- * A chunk becomes a pool's by one record {chunk line, page line 0} that is durable before anybody can touch
- * the memory. A chunk that was somebody's is DIRTY until it has been zeroed and the zeroes are durable; a
+ * A reserve that needs more memory first plans: planned chunks take spans like others, but have no place on
+ * the medium. Only when every object has its place are they taken, by records {chunk line, page line 0} that
+ * are durable before anybody can touch the memory; a reserve that fails has taken nothing. A chunk that was somebody's is DIRTY until it has been zeroed and the zeroes are durable; a
  * chunk that a mapping or a DMA pin still reaches is passed over. The pool's directory (logical index ->
  * chunk) only grows while the pool is open, so faults read it without a lock.
  */
@@ -55,21 +56,45 @@ int chunks_zero(struct heap *h, u32 chunk)
 	return zero_durably(h, (u64)chunk * PMHEAP_CHUNK, PMHEAP_CHUNK);
 }
 
-/* Page lines of a chunk that is handed out for the first time in the region's life. */
-static int page_lines_init(struct heap *h, u32 chunk)
+/*
+ * All page lines of a chunk FREE and sealed, by direct stores: when it is handed out for the first time in the
+ * region's life, and when it becomes metadata, where no tenure tells left-overs apart. A line that was sealed
+ * goes on with its next version, so that records of its past stay behind it.
+ */
+static int page_lines_init(struct heap *h, u32 chunk, bool fresh)
 {
-	struct pmheap_media_line empty;
+	struct pmheap_media_line empty, old;
 	u64 first = geometry_page_line(&h->g, (u64)chunk * PMHEAP_PAGES_PER_CHUNK);
 	u32 i;
 	int err;
 
 	memset(&empty, 0, sizeof(empty));
 	persist_begin(h->p);
-	for (i = 0; i < PMHEAP_PAGES_PER_CHUNK; i++)
-		line_init(h, first + i, &empty, 1);
+	for (i = 0; i < PMHEAP_PAGES_PER_CHUNK; i++) {
+		u32 version = 1;
+
+		if (!fresh && !line_read(h, first + i, &old))
+			version = le32_to_cpu(old.version) + 1;
+		line_init(h, first + i, &empty, version);
+	}
 	err = heap_fence(h);
 	persist_end(h->p);
 	return err;
+}
+
+/* Are the lines that describe it whole? Asked before a chunk changes hands, so that no pool gets a bad one. */
+static bool chunk_sound(struct heap *h, u32 chunk)
+{
+	struct pmheap_media_line l;
+	u64 first = geometry_page_line(&h->g, (u64)chunk * PMHEAP_PAGES_PER_CHUNK);
+	u32 i;
+
+	if (line_read(h, geometry_chunk_line(&h->g, chunk), &l))
+		return false;
+	for (i = 0; i < PMHEAP_PAGES_PER_CHUNK; i++)
+		if (line_read(h, first + i, &l))
+			return false;
+	return true;
 }
 
 /* The first DIRTY chunk that no mapping and no pin reaches any more; heap.chunks held. */
@@ -99,28 +124,39 @@ static void chunk_quarantine(struct heap *h, u32 chunk)
 
 static void chunk_unpick(struct heap *h, u32 chunk);
 
-/* One chunk out of the free lists, zeroed and with sealed page lines; -ENOSPC where none is to be had. */
+/* Zeroed, with sealed page lines. */
+static int chunk_prepare(struct heap *h, u32 chunk, bool zero)
+{
+	int err = zero ? chunks_zero(h, chunk) : 0;
+
+	if (!err && !h->chunk[chunk].tenure)
+		err = page_lines_init(h, chunk, true);
+	return err;
+}
+
+/* One sound chunk out of the free lists, ready to be handed out; -ENOSPC where none is to be had. */
 static int chunk_pick(struct heap *h, u32 *chunk)
 {
-	bool zero = false;
-	int err = 0;
+	for (;;) {
+		bool zero = false;
+		int err;
 
-	port_mutex_lock(&h->chunks);
-	*chunk = chunk_list_pop(h, &h->free);
-	if (*chunk == HEAP_NONE) {
-		*chunk = dirty_pick(h);
-		zero = true;
+		port_mutex_lock(&h->chunks);
+		*chunk = chunk_list_pop(h, &h->free);
+		if (*chunk == HEAP_NONE) {
+			*chunk = dirty_pick(h);
+			zero = true;
+		}
+		port_mutex_unlock(&h->chunks);
+		if (*chunk == HEAP_NONE)
+			return -ENOSPC;
+		err = chunk_prepare(h, *chunk, zero);
+		if (err)
+			chunk_unpick(h, *chunk);
+		if (err || chunk_sound(h, *chunk))
+			return err;
+		chunk_quarantine(h, *chunk);
 	}
-	port_mutex_unlock(&h->chunks);
-	if (*chunk == HEAP_NONE)
-		return -ENOSPC;
-	if (zero)
-		err = chunks_zero(h, *chunk);
-	if (!err && !h->chunk[*chunk].tenure)
-		err = page_lines_init(h, *chunk);
-	if (err)
-		chunk_unpick(h, *chunk);
-	return err;
 }
 
 /* Not handed out after all. It was zeroed, but on media it may still stand as DIRTY: that is the safe side. */
@@ -174,6 +210,7 @@ u32 chunks_available(struct heap_pool *pool, int *why)
 	port_mutex_lock(&h->chunks);
 	region = h->free.count + h->dirty.count;
 	port_mutex_unlock(&h->chunks);
+	region = region > pool->planned ? region - pool->planned : 0;
 	*why = -ENOSPC;
 	if (quota) {
 		u64 may = quota / PMHEAP_CHUNK;
@@ -192,20 +229,14 @@ static int take_some(struct heap_pool *pool, const u32 *logical, u32 n, u32 *phy
 	u32 got, i;
 	int err = txn_init(&t, h, 2 * n, 0);
 
-	for (got = 0; !err && got < n;) {
+	for (got = 0; !err && got < n; got += !err) {
 		err = chunk_pick(h, &phys[got]);
 		if (err)
 			break;
 		err = chunk_lines(&t, phys[got], PMHEAP_CHUNK_OWNED, pool->slot, logical[got],
 				  h->chunk[phys[got]].tenure + 1);
-		if (!err) {
-			got++;
-		} else if (err == -EUCLEAN || err == -EIO) {
-			chunk_quarantine(h, phys[got]);
-			err = 0;
-		} else {
+		if (err)
 			chunk_unpick(h, phys[got]);
-		}
 	}
 	if (!err)
 		err = txn_commit(&t);
@@ -241,12 +272,11 @@ static void give_back(struct heap_pool *pool, const u32 *phys, u32 n)
 	}
 }
 
-int chunks_take(struct heap_pool *pool, const u32 *logical, u32 n)
+/* n chunks for the logical indexes given; all or nothing. */
+static int chunks_take(struct heap_pool *pool, const u32 *logical, u32 *phys, u32 n)
 {
-	struct heap *h = pool->h;
-	u32 *phys = port_alloc(sizeof(*phys) * n);
-	u32 done = 0, added = 0;
-	int err = phys ? 0 : -ENOMEM;
+	u32 done = 0;
+	int err = 0;
 
 	while (!err && done < n) {
 		u32 step = min_t(u32, n - done, HEAP_TXN_CHUNKS);
@@ -255,18 +285,8 @@ int chunks_take(struct heap_pool *pool, const u32 *logical, u32 n)
 		if (!err)
 			done += step;
 	}
-	while (!err && added < n) {
-		err = pool_chunk_add(pool, phys[added], logical[added]);
-		if (!err)
-			added++;
-	}
 	if (err)
-		give_back(pool, phys + added, done - added);
-	port_mutex_lock(&h->chunks);
-	for (done = 0; done < added; done++)
-		chunk_list_push(h, &h->slot[pool->slot].chunks, phys[done]);
-	port_mutex_unlock(&h->chunks);
-	port_free(phys);
+		give_back(pool, phys, done);
 	return err;
 }
 
@@ -282,7 +302,10 @@ int chunks_take_meta(struct heap *h, u32 *chunk)
 	err = chunk_pick(h, chunk);
 	if (err)
 		goto out;
-	err = chunk_lines(&t, *chunk, PMHEAP_CHUNK_META, 0, 0, h->chunk[*chunk].tenure + 1);
+	if (h->chunk[*chunk].tenure)
+		err = page_lines_init(h, *chunk, false);
+	if (!err)
+		err = chunk_lines(&t, *chunk, PMHEAP_CHUNK_META, 0, 0, h->chunk[*chunk].tenure + 1);
 	if (!err)
 		err = txn_get(&t, geometry_chunk_line(&h->g, *chunk), (void **)&c);
 	if (!err) {
@@ -374,7 +397,7 @@ out:
 
 /* ---- the pool's directory ---- */
 
-struct heap_chunk *pool_chunk(struct heap_pool *pool, u64 logical)
+static struct heap_chunk *directory_at(struct heap_pool *pool, u64 logical)
 {
 	struct heap_chunk **leaf;
 
@@ -384,30 +407,134 @@ struct heap_chunk *pool_chunk(struct heap_pool *pool, u64 logical)
 	return leaf ? port_load_acquire(&leaf[logical % HEAP_LEAF]) : NULL;
 }
 
-int pool_chunk_add(struct heap_pool *pool, u32 phys, u32 logical)
+struct heap_chunk *pool_chunk(struct heap_pool *pool, u64 logical)
+{
+	struct heap_chunk *c = directory_at(pool, logical);
+
+	return c && (c->phys != HEAP_NONE || c->pending) ? c : NULL;
+}
+
+/* The entry for a logical index, made when there is none; once made it stays while the pool is open. */
+static struct heap_chunk *directory_get(struct heap_pool *pool, u32 logical)
 {
 	struct heap_chunk **leaf = pool->leaf[logical / HEAP_LEAF];
-	struct heap_chunk *c = port_alloc(sizeof(*c));
+	struct heap_chunk *c = directory_at(pool, logical);
+
+	if (c)
+		return c;
+	if (!leaf) {
+		leaf = port_alloc(sizeof(*leaf) * HEAP_LEAF);
+		if (!leaf)
+			return NULL;
+		port_store_release(&pool->leaf[logical / HEAP_LEAF], leaf);
+	}
+	c = port_alloc(sizeof(*c));
+	if (!c)
+		return NULL;
+	c->phys = HEAP_NONE;
+	c->logical = logical;
+	INIT_LIST_HEAD(&c->bucket);
+	INIT_LIST_HEAD(&c->plan);
+	port_store_release(&leaf[logical % HEAP_LEAF], c);
+	if (logical >= pool->end)
+		pool->end = logical + 1;
+	return c;
+}
+
+int pool_chunk_add(struct heap_pool *pool, u32 phys, u32 logical)
+{
+	struct heap_chunk *c = directory_get(pool, logical);
 
 	if (!c)
 		return -ENOMEM;
-	if (!leaf) {
-		leaf = port_alloc(sizeof(*leaf) * HEAP_LEAF);
-		if (!leaf) {
-			port_free(c);
-			return -ENOMEM;
-		}
-		port_store_release(&pool->leaf[logical / HEAP_LEAF], leaf);
-	}
-	c->phys = phys;
-	c->logical = logical;
 	c->tenure = pool->h->chunk[phys].tenure;
 	list_add_tail(&c->bucket, &pool->unloaded);
 	pool->owned++;
-	if (logical >= pool->end)
-		pool->end = logical + 1;
-	port_store_release(&leaf[logical % HEAP_LEAF], c);
+	port_store_release(&c->phys, phys);
 	return 0;
+}
+
+/* ---- growing ---- */
+
+int plan_chunk(struct heap_pool *pool, u32 logical, bool covered)
+{
+	struct heap_chunk *c = directory_get(pool, logical);
+
+	if (!c)
+		return -ENOMEM;
+	if (!covered) {
+		c->page = port_alloc(sizeof(*c->page) * PMHEAP_PAGES_PER_CHUNK);
+		if (!c->page)
+			return -ENOMEM;
+		c->loaded = true;
+	}
+	c->pending = true;
+	list_add_tail(&c->plan, &pool->plan);
+	pool->planned++;
+	pool->owned++;
+	if (!covered)
+		chunk_bucket(pool, c);
+	return 0;
+}
+
+void plan_drop(struct heap_pool *pool)
+{
+	while (!list_empty(&pool->plan)) {
+		struct heap_chunk *c = list_first_entry(&pool->plan, struct heap_chunk, plan);
+
+		chunk_unbucket(pool, c);
+		list_del_init(&c->plan);
+		port_free(c->page);
+		c->page = NULL;
+		c->loaded = false;
+		c->pending = false;
+		pool->planned--;
+		pool->owned--;
+	}
+}
+
+static void plan_done(struct heap_pool *pool, const u32 *phys)
+{
+	struct heap *h = pool->h;
+	u32 i;
+
+	for (i = 0; !list_empty(&pool->plan); i++) {
+		struct heap_chunk *c = list_first_entry(&pool->plan, struct heap_chunk, plan);
+
+		list_del_init(&c->plan);
+		c->pending = false;
+		c->tenure = h->chunk[phys[i]].tenure;
+		port_store_release(&c->phys, phys[i]);
+		port_mutex_lock(&h->chunks);
+		chunk_list_push(h, &h->slot[pool->slot].chunks, phys[i]);
+		port_mutex_unlock(&h->chunks);
+	}
+	pool->planned = 0;
+	while (pool_chunk(pool, pool->low + 1))
+		pool->low++;
+}
+
+int plan_commit(struct heap_pool *pool, u32 new_type)
+{
+	u32 n = pool->planned, i = 0;
+	u32 *logical = port_alloc(sizeof(*logical) * 2 * (n + 1)), *phys = logical + n;
+	struct heap_chunk *c;
+	int err;
+
+	if (!logical)
+		return -ENOMEM;
+	list_for_each_entry(c, &pool->plan, plan)
+		logical[i++] = c->logical;
+	err = chunks_take(pool, logical, phys, n);
+	if (!err && new_type) {
+		err = type_add(pool, new_type);
+		if (err)
+			give_back(pool, phys, n);
+	}
+	if (!err)
+		plan_done(pool, phys);
+	port_free(logical);
+	return err;
 }
 
 /* Chunks go in ascending order: a huge object's span goes with the last chunk that it covers. */
@@ -432,22 +559,25 @@ void pool_chunks_free(struct heap_pool *pool)
 	u64 logical;
 
 	for (logical = 0; logical < pool->end; logical++) {
-		struct heap_chunk *c = pool_chunk(pool, logical);
+		struct heap_chunk *c = directory_at(pool, logical);
 
 		if (c)
 			pool_chunk_free(c);
 	}
-	for (logical = 0; pool->leaf && logical < pool->leaves; logical++)
+	for (logical = 0; logical < pool->leaves; logical++)
 		port_free(pool->leaf[logical]);
 	port_free(pool->leaf);
 }
 
+/* The answer to a fault: no lock, and planned chunks do not count. */
 int heap_pool_chunk(struct heap_pool *pool, u64 logical, u64 *off)
 {
-	struct heap_chunk *c = pool_chunk(pool, logical);
+	struct heap_chunk *c = directory_at(pool, logical);
+	u32 phys = c ? port_load_acquire(&c->phys) : HEAP_NONE;
 
-	if (!c)
+	*off = 0;
+	if (phys == HEAP_NONE)
 		return -ENOENT;
-	*off = (u64)c->phys * PMHEAP_CHUNK;
+	*off = (u64)phys * PMHEAP_CHUNK;
 	return 0;
 }

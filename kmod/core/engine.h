@@ -137,7 +137,7 @@ struct heap {
 	struct region_blocks *block_list;
 
 	struct lane *lane;
-	port_atomic64 chunk_fences, chunk_flushes;
+	port_atomic64 chunk_fences;
 };
 
 /* ---- line.c ---- */
@@ -255,7 +255,9 @@ struct heap_bin {
 };
 
 struct heap_chunk {
-	u32 phys, logical, tenure;
+	u32 phys;			/* HEAP_NONE: not owned; read by faults without a lock */
+	u32 logical, tenure;
+	bool pending;			/* planned by the reserve under way, not the pool's yet */
 	bool loaded;
 	u16 largest;			/* longest stretch of free pages, when loaded */
 	u16 huge_pages;			/* pages from the start that `huge` covers */
@@ -263,6 +265,7 @@ struct heap_chunk {
 	u64 used[8];			/* pages that a span covers */
 	struct heap_span **page;	/* [512] when loaded */
 	struct list_head bucket;	/* pool.bucket[largest], or pool.unloaded */
+	struct list_head plan;		/* pool.plan, while pending */
 };
 
 struct heap_owner {
@@ -279,8 +282,10 @@ struct heap_pool {
 	struct port_rwsem spans;
 	u32 leaves, end;		/* end: one past the highest logical index owned */
 	struct heap_chunk ***leaf;
-	u32 owned;
+	u32 owned;			/* chunks, planned ones too */
 	u32 low;			/* every logical index from 1 up to here is owned */
+	u32 planned;
+	struct list_head plan;		/* chunks the reserve under way will take */
 	struct list_head unloaded;
 	struct list_head bucket[PMHEAP_PAGES_PER_CHUNK + 1];
 	u64 bucket_map[9];
@@ -312,11 +317,14 @@ u32 chunk_list_pop(struct heap *h, struct chunk_list *l);
 int chunks_zero(struct heap *h, u32 chunk);
 /* How many chunks the pool could take now: 0 with *why = -EDQUOT or -ENOSPC. */
 u32 chunks_available(struct heap_pool *pool, int *why);
-/* Take n chunks for the logical indexes given, durably; all or nothing. pool.spans exclusive. */
-int chunks_take(struct heap_pool *pool, const u32 *logical, u32 n);
+/* A chunk for the plan: it counts as the pool's until plan_commit() or plan_drop(). pool.spans exclusive. */
+int plan_chunk(struct heap_pool *pool, u32 logical, bool covered);
+/* Take all planned chunks, durably, and the type when it is new; all or nothing. */
+int plan_commit(struct heap_pool *pool, u32 new_type);
+void plan_drop(struct heap_pool *pool);		/* no span may lie in planned chunks any more */
 int chunks_take_meta(struct heap *h, u32 *chunk);
 int chunks_reap(struct heap *h, u32 slot);	/* every chunk of a dying pool becomes DIRTY */
-struct heap_chunk *pool_chunk(struct heap_pool *pool, u64 logical);
+struct heap_chunk *pool_chunk(struct heap_pool *pool, u64 logical);	/* owned or planned, else NULL */
 int pool_chunk_add(struct heap_pool *pool, u32 phys, u32 logical);
 void pool_chunks_free(struct heap_pool *pool);
 
@@ -335,8 +343,8 @@ void blocks_free(struct heap *h);
 int pools_load(struct heap *h);
 int pool_reap(struct heap *h, u32 slot);	/* a dying pool gives everything back */
 int types_load(struct heap_pool *pool);
-int type_index(struct heap_pool *pool, u32 type, u32 *index);	/* adds it durably when new */
-int type_find(struct heap_pool *pool, u32 type, u32 *index);	/* -ENOENT */
+int type_find(struct heap_pool *pool, u32 type, u32 *index);	/* -ENOENT, -ENOSPC: and there is no room for it */
+int type_add(struct heap_pool *pool, u32 type);		/* durably, as index pool.types + 1; pool.spans exclusive */
 
 /* ---- spans.c ---- */
 
@@ -394,6 +402,7 @@ void spans_purge(struct heap_pool *pool);			/* dissolve the empties */
 int chunk_load(struct heap_pool *pool, struct heap_chunk *c);
 int chunks_load_for(struct heap_pool *pool, u64 off);		/* takes spans exclusively itself */
 void chunk_bucket(struct heap_pool *pool, struct heap_chunk *c);
+void chunk_unbucket(struct heap_pool *pool, struct heap_chunk *c);
 u32 pages_next(const u64 used[8], u32 from, bool set);		/* next page with that state; 512: none */
 struct heap_bin *bin_find(struct heap_pool *pool, u32 class, u32 type);
 struct heap_bin *bin_get(struct heap_pool *pool, u32 class, u32 type);	/* makes it; NULL: no memory */

@@ -82,21 +82,15 @@ static int load_all(struct heap_pool *pool)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Take what the window lacks; chunks that nobody owned come zeroed and empty. */
-static int window_take(struct heap_pool *pool, u64 start, u64 pages)
+/* Plan what the window lacks. */
+static int window_plan(struct heap_pool *pool, u64 start, u64 pages)
 {
 	u64 n = DIV_ROUND_UP(pages, PMHEAP_PAGES_PER_CHUNK), i;
-	u32 *want = port_alloc(sizeof(*want) * n), lack = 0;
 	int err = 0;
 
-	if (!want)
-		return -ENOMEM;
-	for (i = 0; i < n; i++)
+	for (i = 0; !err && i < n; i++)
 		if (!pool_chunk(pool, start + i))
-			want[lack++] = (u32)(start + i);
-	if (lack)
-		err = chunks_take(pool, want, lack);
-	port_free(want);
+			err = plan_chunk(pool, (u32)(start + i), (i + 1) * PMHEAP_PAGES_PER_CHUNK <= pages);
 	return err;
 }
 
@@ -117,7 +111,7 @@ int huge_make(struct heap_pool *pool, u64 pages, u32 type, struct heap_span **ou
 	*out = span_new(SPAN_HUGE, 0, type, (u32)start, 0, (u32)pages);
 	if (!*out)
 		return -ENOMEM;
-	err = window_take(pool, start, pages);
+	err = window_plan(pool, start, pages);
 	if (!err)
 		err = span_cover(pool, *out);
 	if (err)
@@ -166,11 +160,7 @@ int pool_grow(struct heap_pool *pool)
 		logical++;
 	if (logical >= pool->span / PMHEAP_CHUNK)
 		return -ENOSPC;
-	why = chunks_take(pool, &logical, 1);
-	if (why)
-		return why;
-	pool->low = logical;
-	return chunk_load(pool, pool_chunk(pool, logical));
+	return plan_chunk(pool, logical, false);
 }
 
 /* Largest stretch inside one chunk, or, by halving, the longest huge object there is a window for. */

@@ -12,7 +12,7 @@
  *              page table           one line a page: what starts in the page, and which objects are published
  *              blocks               pages left over in the last chunk of this front area
  *   chunk n    chunks               pool data, or metadata blocks (pool heads, type tables, name directories)
- *   end        lanes                header lines, then two half logs a lane; in the chunks at the end
+ *   end        lanes                header lines, then two half logs a lane; behind the last chunk
  *   size-4096  superblock copy      same lines, sealed for their own place
  *
  * Every line is 64 bytes: seven words and a trailer {version, crc}. The crc is CRC32C over
@@ -320,8 +320,9 @@ enum pmheap_media_tag {
 	PMHEAP_TAG_USER = 4,
 };
 
-#define PMHEAP_HALF_LINES 2048U
-#define PMHEAP_LANES_MAX 31U
+/* Room for the largest vector: 960 page lines of 8 pairs, 64 names of 48, and the header are 2689 lines. */
+#define PMHEAP_HALF_LINES 2752U
+#define PMHEAP_LANES_MAX 23U
 
 #define PMHEAP_MEDIA_IS_LINE(type)                                                      \
 	static_assert(sizeof(struct type) == PMHEAP_LINE, #type);                       \

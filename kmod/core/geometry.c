@@ -9,12 +9,12 @@ static u64 page_up(u64 bytes)
 	return (bytes + PMHEAP_PAGE - 1) & ~(u64)(PMHEAP_PAGE - 1);
 }
 
-/* Lanes cost 256 KiB each: few in a small region, enough for one a CPU in a usual one. */
+/* Lanes cost 344 KiB each: few in a small region, enough for one a CPU in a usual one. */
 static u32 lanes_for(u64 size)
 {
 	if (size < 256ULL << 20)
-		return 7;
-	return size < 4ULL << 30 ? 15 : PMHEAP_LANES_MAX;
+		return 5;
+	return size < 4ULL << 30 ? 11 : PMHEAP_LANES_MAX;
 }
 
 int geometry_of(u64 size, struct geometry *g)

@@ -49,45 +49,63 @@ static void super_stream(struct heap *h, u64 at, const struct pmheap_media_line 
 			 epoch_word(h->seed, no + PMHEAP_SUPER_EPOCH_LINE, 1));
 }
 
-static void tables_stream(struct heap *h)
+#define FORMAT_BATCH 4096U	/* lines between two fences: no longer on one CPU than that */
+
+static int format_pause(struct heap *h)
+{
+	int err = heap_fence(h);
+
+	persist_end(h->p);
+	if (!err)
+		err = port_breathe();
+	persist_begin(h->p);
+	return err;
+}
+
+static int tables_stream(struct heap *h)
 {
 	struct pmheap_media_line line;
 	struct pmheap_media_chunk *c = (void *)&line;
 	u32 i, front = geometry_front_chunks(&h->g);
+	int err = 0;
 
 	memset(&line, 0, sizeof(line));
 	for (i = 0; i < h->g.pools; i++)
 		line_init(h, geometry_slot_line(&h->g, i), &line, 1);
-	for (i = 0; i < h->g.chunks; i++) {
+	for (i = 0; !err && i < h->g.chunks; i++) {
+		if (!(i % FORMAT_BATCH))
+			err = format_pause(h);
 		memset(&line, 0, sizeof(line));
 		c->state = i < front ? PMHEAP_CHUNK_META : h->p->zeroed ? PMHEAP_CHUNK_FREE : PMHEAP_CHUNK_DIRTY;
 		c->kind = i < front ? PMHEAP_KIND_FIXED : PMHEAP_KIND_DATA;
 		line_init(h, geometry_chunk_line(&h->g, i), &line, 1);
 	}
-	for (i = 0; i < front * PMHEAP_PAGES_PER_CHUNK; i++) {
+	for (i = 0; !err && i < front * PMHEAP_PAGES_PER_CHUNK; i++) {
 		struct pmheap_media_page *p = (void *)&line;
 
+		if (!(i % FORMAT_BATCH))
+			err = format_pause(h);
 		memset(&line, 0, sizeof(line));
 		p->kind = i < h->g.front_pages ? PMHEAP_PAGE_FIXED : PMHEAP_PAGE_FREE;
 		line_init(h, geometry_page_line(&h->g, i), &line, 1);
 	}
+	return err;
 }
 
-/* Blocks begin as zeroes, and each half log with a line that is no record. */
-static void blanks_stream(struct heap *h)
+/*
+ * Blocks begin as zeroes, and so do the logs: a region made again with its former UUID begins with the same
+ * epoch and generations, and must not take its former life's records for its own.
+ */
+static int blanks_stream(struct heap *h)
 {
-	static const struct pmheap_media_line zero;
 	u64 first = (u64)h->g.front_pages * PMHEAP_PAGE;
 	u64 end = (u64)geometry_front_chunks(&h->g) * PMHEAP_CHUNK;
-	u32 lane;
 
-	if (!h->p->zeroed && end > first)
-		persist_stream_zero(h->p, first, end - first);
-	for (lane = 0; lane < h->g.lanes; lane++) {
-		persist_stream_line(h->p, h->g.lane_table + lane * PMHEAP_LINE, &zero);
-		persist_stream_line(h->p, geometry_log(&h->g, lane, 0), &zero);
-		persist_stream_line(h->p, geometry_log(&h->g, lane, 1), &zero);
-	}
+	if (h->p->zeroed)
+		return 0;
+	persist_stream_zero(h->p, first, end - first);
+	persist_stream_zero(h->p, h->g.lane_table, h->g.copy - h->g.lane_table);
+	return heap_fence(h);
 }
 
 static int wipe_supers(struct heap *h)
@@ -97,16 +115,17 @@ static int wipe_supers(struct heap *h)
 	return heap_fence(h);
 }
 
-/* Nothing of this is long enough to mind one CPU: a line per chunk and pool. */
 static int format_stream(struct heap *h, const struct pmheap_media_line *lines)
 {
 	int err = wipe_supers(h);
 
 	if (err)
 		return err;
-	tables_stream(h);
-	blanks_stream(h);
-	err = heap_fence(h);
+	err = tables_stream(h);
+	if (!err)
+		err = blanks_stream(h);
+	if (!err)
+		err = heap_fence(h);
 	if (err)
 		return err;
 	super_stream(h, h->g.copy, lines);

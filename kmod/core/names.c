@@ -67,7 +67,7 @@ int names_block_check(struct heap_pool *pool, u32 block)
 }
 
 /* A node's number comes from media: it has to be a node of this pool at this depth. */
-static int node_check(struct heap_pool *pool, const struct txn *t, u32 block, u32 parent, u32 depth)
+static int node_check(struct heap_pool *pool, const struct txn *t, u32 block, u32 parent, u32 slot, u32 depth)
 {
 	struct pmheap_media_names n;
 	int err = names_block_check(pool, block);
@@ -79,7 +79,7 @@ static int node_check(struct heap_pool *pool, const struct txn *t, u32 block, u3
 	if (err)
 		return err;
 	if (n.role != PMHEAP_ROLE_NAMES || le16_to_cpu(n.pool) != pool->slot || le32_to_cpu(n.parent) != parent ||
-	    n.depth != depth) {
+	    le32_to_cpu(n.parent_slot) != slot || n.depth != depth) {
 		heap_damage(pool->h);
 		return -EUCLEAN;
 	}
@@ -130,7 +130,7 @@ static int entry_is(struct heap_pool *pool, const struct txn *t, u32 block, u32 
 int name_find(struct heap_pool *pool, struct txn *t, const u8 *name, u32 len, struct name_place *at)
 {
 	u64 hash = name_hash(pool, name, len);
-	u32 block = pool->name_root, parent = 0, depth;
+	u32 block = pool->name_root, parent = 0, from = 0, depth;
 	bool have_place = false;
 	int err;
 
@@ -139,7 +139,7 @@ int name_find(struct heap_pool *pool, struct txn *t, const u8 *name, u32 len, st
 		u32 slot = digit(hash, depth);
 		struct pmheap_media_name e;
 
-		err = depth < PMHEAP_NAME_DEPTH ? node_check(pool, t, block, parent, depth) : -EUCLEAN;
+		err = depth < PMHEAP_NAME_DEPTH ? node_check(pool, t, block, parent, from, depth) : -EUCLEAN;
 		if (!err)
 			err = node_line(pool, t, entry_line(block, slot), &e);
 		if (!err && e.off)
@@ -153,6 +153,7 @@ int name_find(struct heap_pool *pool, struct txn *t, const u8 *name, u32 len, st
 		if (at->found)
 			return 0;
 		parent = block;
+		from = slot;
 		err = child_of(pool, t, block, slot, &block);
 		if (err)
 			return err;
@@ -328,7 +329,7 @@ static int walk_down(struct heap_pool *pool, struct walk *w)
 		return err;
 	err = line_read(pool->h, block_line(w->block, 0), &n);
 	if (!err)
-		err = node_check(pool, NULL, child, w->block, n.depth + 1);
+		err = node_check(pool, NULL, child, w->block, (w->at - 1) / 2, n.depth + 1U);
 	w->block = child;
 	w->at = 0;
 	return err;
@@ -367,6 +368,7 @@ int names_index(struct heap_pool *pool)
 			u64 off = le64_to_cpu(w.e.off);
 
 			map_set(&pool->name_count, off, map_get(&pool->name_count, off) + 1);
+			err = port_breathe();
 		}
 	}
 	if (err) {

@@ -68,6 +68,28 @@ static u32 epoch_at(struct persist *p, u32 seed, u64 page)
 	return le64_to_cpu(w) == epoch_word(seed, no, (u32)le64_to_cpu(w)) ? (u32)le64_to_cpu(w) : 0;
 }
 
+/* A copy that is damaged, or differs, is made again from the one that was read; neither is ever changed else. */
+static int super_heal(struct heap *h)
+{
+	struct pmheap_media_line good[PMHEAP_SUPER_LINES], l;
+	u64 from = h->info.damaged ? h->g.copy : 0, to = h->info.damaged ? 0 : h->g.copy;
+	bool same = true;
+	u32 i;
+	int err = persist_read(h->p, good, from, sizeof(good));
+
+	for (i = 0; !err && i < PMHEAP_SUPER_LINES; i++)
+		same &= !persist_read(h->p, &l, to + i * PMHEAP_LINE, PMHEAP_LINE) &&
+			line_sealed(h->seed, to / PMHEAP_LINE + i, &l) && !memcmp(l.word, good[i].word, sizeof(l.word));
+	if (err || same)
+		return err;
+	persist_begin(h->p);
+	for (i = PMHEAP_SUPER_LINES; i-- > 0;)
+		line_init(h, to / PMHEAP_LINE + i, &good[i], le32_to_cpu(good[i].version));
+	err = heap_fence(h);
+	persist_end(h->p);
+	return err;
+}
+
 static int super_at(struct persist *p, u64 at, struct heap_info *info, struct geometry *g, u32 *epoch)
 {
 	struct pmheap_media_line lines[PMHEAP_SUPER_LINES];
@@ -238,7 +260,9 @@ int heap_attach(struct persist *p, struct heap **out)
 	if (err)
 		return err;
 	if (!p->readonly) {
-		err = journal_start(h);
+		err = super_heal(h);
+		if (!err)
+			err = journal_start(h);
 		if (err) {
 			heap_unload(h);
 			return err;
@@ -303,5 +327,4 @@ void heap_get_chunk_counters(struct heap *h, struct heap_counters *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->fences = port_atomic64_read(&h->chunk_fences);
-	c->flushes = port_atomic64_read(&h->chunk_flushes);
 }

@@ -150,6 +150,7 @@ static int pool_init(struct heap_pool *pool, struct heap *h, u32 slot)
 	for (i = 0; i <= PMHEAP_PAGES_PER_CHUNK; i++)
 		INIT_LIST_HEAD(&pool->bucket[i]);
 	INIT_LIST_HEAD(&pool->unloaded);
+	INIT_LIST_HEAD(&pool->plan);
 	INIT_LIST_HEAD(&pool->held);
 	INIT_LIST_HEAD(&pool->empties);
 	pool->leaf = port_alloc(sizeof(*pool->leaf) * pool->leaves);

@@ -23,12 +23,13 @@ struct replay_line {
 
 struct replay {
 	struct heap *h;
-	u64 *log;		/* copy of one half after another, as far as their chains go */
-	u32 used_lines, records;
+	u64 *log;		/* copy of all halves */
+	u32 records;
 	struct replay_line *line;
 	u32 nlines;
 	struct txn_user *user;
 	u32 nusers;
+	u32 lane_users;		/* where the present lane's begin */
 };
 
 struct lane_header {
@@ -36,6 +37,12 @@ struct lane_header {
 	u32 settled_index;
 	bool settled_bad, retired_bad;
 };
+
+/* A lane's lock is held until a vector has settled: only its newest record can have words to be stored. */
+static void newest_only(struct replay *r)
+{
+	r->nusers = r->lane_users;
+}
 
 static u64 get_word(const u64 *w)
 {
@@ -159,15 +166,12 @@ static void chain_tail(struct heap *h, u32 lane, const u64 *log, u32 pos, u64 re
 	}
 }
 
-static int half_collect(struct replay *r, u32 lane, u32 half, const struct lane_header *lh)
+static void half_collect(struct replay *r, u32 lane, const u64 *log, const struct lane_header *lh)
 {
 	struct heap *h = r->h;
-	u64 *log = r->log + (size_t)r->used_lines * 8;
-	u64 generation;
+	u64 generation = record_generation(log);
 	u32 pos = 0, index = 0, n;
 
-	half_read(h, lane, half, log);
-	generation = record_generation(log);
 	while (pos < h->g.half_lines) {
 		const u64 *w = log + pos * 8;
 
@@ -175,6 +179,7 @@ static int half_collect(struct replay *r, u32 lane, u32 half, const struct lane_
 		if (!n || record_generation(w) != generation || record_index(w) != index ||
 		    generation <= lh->retired_generation)
 			break;
+		newest_only(r);
 		if (record_parse(r, w, n, !settled(lh, w)))
 			heap_damage(h);
 		r->records++;
@@ -184,8 +189,24 @@ static int half_collect(struct replay *r, u32 lane, u32 half, const struct lane_
 	if (pos && (lh->settled_bad || lh->retired_bad))
 		heap_damage(h);
 	chain_tail(h, lane, log, pos, lh->retired_generation);
-	r->used_lines += pos;
-	return 0;
+}
+
+/* Both halves, the older one first. The copies stay: the lines collected point into them. */
+static void lane_collect(struct replay *r, u32 lane)
+{
+	struct heap *h = r->h;
+	size_t words = (size_t)h->g.half_lines * 8;
+	u64 *a = r->log + lane * 2 * words, *b = a + words;
+	struct lane_header lh;
+	bool swap;
+
+	header_read(h, lane, &lh);
+	half_read(h, lane, 0, a);
+	half_read(h, lane, 1, b);
+	swap = record_generation(a) > record_generation(b);
+	r->lane_users = r->nusers;
+	half_collect(r, lane, swap ? b : a, &lh);
+	half_collect(r, lane, swap ? a : b, &lh);
 }
 
 static int line_order(const void *a, const void *b)
@@ -323,7 +344,7 @@ static int replay_init(struct replay *r, struct heap *h)
 
 	memset(r, 0, sizeof(*r));
 	r->h = h;
-	r->log = port_alloc((lines + h->g.half_lines) * PMHEAP_LINE);
+	r->log = port_alloc(lines * PMHEAP_LINE);
 	r->line = port_alloc(lines * 4 * sizeof(*r->line));
 	r->user = port_alloc(lines * 4 * sizeof(*r->user));
 	return r->log && r->line && r->user ? 0 : -ENOMEM;
@@ -332,15 +353,11 @@ static int replay_init(struct replay *r, struct heap *h)
 int recover_log(struct heap *h, u32 *records)
 {
 	struct replay r;
-	struct lane_header lh;
 	u32 lane;
 	int err = replay_init(&r, h);
 
-	for (lane = 0; !err && lane < h->g.lanes; lane++) {
-		header_read(h, lane, &lh);
-		half_collect(&r, lane, 0, &lh);
-		half_collect(&r, lane, 1, &lh);
-	}
+	for (lane = 0; !err && lane < h->g.lanes; lane++)
+		lane_collect(&r, lane);
 	*records = r.records;
 	if (!err && r.records)
 		err = h->p->readonly ? -EROFS : replay(&r);

@@ -13,6 +13,7 @@ struct want {
 	struct heap_pool *pool;
 	u32 owner;
 	u32 type;		/* index */
+	u32 new_type;		/* the type itself, when it has no index yet */
 	u32 class;		/* small objects; else HEAP_NONE */
 	u64 pages;
 	u32 align;		/* pages */
@@ -177,6 +178,24 @@ static void give_back_all(struct want *w)
 	}
 }
 
+/* A new type gets the next index; it is stored only when all objects have their place. */
+static int type_settle(struct want *w)
+{
+	struct heap_pool *pool = w->pool;
+	int err;
+
+	if (!w->new_type)
+		return 0;
+	err = type_find(pool, w->new_type, &w->type);
+	if (err == -ENOENT) {
+		w->type = pool->types + 1;
+		pool->type[w->type] = w->new_type;
+		return 0;
+	}
+	w->new_type = 0;
+	return err;
+}
+
 static int take_exclusive(struct want *w)
 {
 	int err = port_rwsem_write_killable(&w->pool->spans);
@@ -185,13 +204,20 @@ static int take_exclusive(struct want *w)
 		return err;
 	if (err)	/* what the shared way took goes back, killed or not */
 		port_rwsem_write(&w->pool->spans);
+	if (!err)
+		err = type_settle(w);
 	while (!err && w->got < w->count) {
 		err = take_one(w);
 		if (!err)
 			err = port_breathe();
 	}
-	if (err)
+	if (!err && (w->pool->planned || w->new_type))
+		err = plan_commit(w->pool, w->new_type);
+	if (err) {
 		give_back_all(w);
+		spans_purge(w->pool);
+		plan_drop(w->pool);
+	}
 	port_rwsem_write_done(&w->pool->spans);
 	return err;
 }
@@ -298,11 +324,14 @@ int heap_reserve(struct heap_owner *owner, u64 size, u64 align, u32 type, u32 fl
 	if (!err)
 		err = want_shape(&w, size, align);
 	if (!err)
-		err = type_index(pool, type, &w.type);
-	if (err)
+		err = type_find(pool, type, &w.type);
+	if (err == -ENOENT)
+		w.new_type = type;
+	else if (err)
 		return err;
-	if (w.class != HEAP_NONE)
+	if (w.class != HEAP_NONE && !w.new_type)
 		take_shared(&w);
+	err = 0;
 	if (w.got < count)
 		err = take_exclusive(&w);
 	if (!err && flags & HEAP_RESERVE_ZERO) {

@@ -95,15 +95,18 @@ static u32 longest_free(const u64 used[8])
 	return best;
 }
 
+void chunk_unbucket(struct heap_pool *pool, struct heap_chunk *c)
+{
+	list_del_init(&c->bucket);
+	if (list_empty(&pool->bucket[c->largest]))
+		pool->bucket_map[c->largest / 64] &= ~(1ULL << (c->largest % 64));
+	c->largest = 0;
+}
+
 void chunk_bucket(struct heap_pool *pool, struct heap_chunk *c)
 {
-	u32 old = c->largest;
-
-	list_del_init(&c->bucket);
-	if (list_empty(&pool->bucket[old]))
-		pool->bucket_map[old / 64] &= ~(1ULL << (old % 64));
+	chunk_unbucket(pool, c);
 	if (!c->loaded && c->huge_pages < PMHEAP_PAGES_PER_CHUNK) {
-		c->largest = 0;
 		list_add_tail(&c->bucket, &pool->unloaded);
 		return;
 	}

@@ -64,7 +64,7 @@ int heap_stat(struct heap_pool *pool, u32 flags, struct heap_stat *st)
 	heap_get_counters(pool->h, &c);
 	heap_get_chunk_counters(pool->h, &chunks);
 	st->fences = c.fences + chunks.fences;
-	st->flushes = c.flushes + chunks.flushes;
+	st->flushes = c.flushes;
 	st->lines = c.lines;
 	st->log_bytes = c.log_bytes;
 	return 0;

@@ -66,10 +66,14 @@ int types_load(struct heap_pool *pool)
 
 int type_find(struct heap_pool *pool, u32 type, u32 *index)
 {
+	int err = 0;
+
 	port_mutex_lock(&pool->head);
-	*index = (u32)map_get(&pool->type_index, type);
+	*index = type ? (u32)map_get(&pool->type_index, type) : 0;
+	if (type && !*index)
+		err = pool->types == PMHEAP_TYPES_MAX ? -ENOSPC : -ENOENT;
 	port_mutex_unlock(&pool->head);
-	return !type || *index ? 0 : -ENOENT;
+	return err;
 }
 
 /* A type block for entry place p, when that is its first. */
@@ -94,7 +98,7 @@ static int type_block_add(struct heap_pool *pool, struct txn *t, struct pmheap_m
 	return 0;
 }
 
-static int type_add(struct heap_pool *pool, u32 type, u32 *index)
+static int type_store(struct heap_pool *pool, u32 type)
 {
 	struct heap *h = pool->h;
 	u32 block = h->slot[pool->slot].block, fresh = HEAP_NONE;
@@ -104,8 +108,6 @@ static int type_add(struct heap_pool *pool, u32 type, u32 *index)
 	struct txn t;
 	int err = txn_init(&t, h, 3, 0);
 
-	if (!err)
-		err = map_reserve(&pool->type_index, 1);
 	if (!err)
 		err = txn_get(&t, block_line(block, 1), (void **)&more);
 	if (!err && p.ext != HEAP_NONE) {
@@ -123,25 +125,21 @@ static int type_add(struct heap_pool *pool, u32 type, u32 *index)
 	txn_free(&t);
 	if (err && fresh != HEAP_NONE)
 		block_undo(h, fresh);
-	if (err)
-		return err;
-	*index = ++pool->types;
-	pool->type[*index] = type;
-	map_set(&pool->type_index, type, *index);
-	return 0;
+	return err;
 }
 
-int type_index(struct heap_pool *pool, u32 type, u32 *index)
+int type_add(struct heap_pool *pool, u32 type)
 {
-	int err = 0;
+	int err;
 
-	*index = 0;
-	if (!type)
-		return 0;
 	port_mutex_lock(&pool->head);
-	*index = (u32)map_get(&pool->type_index, type);
-	if (!*index)
-		err = pool->types == PMHEAP_TYPES_MAX ? -ENOSPC : type_add(pool, type, index);
+	err = map_reserve(&pool->type_index, 1);
+	if (!err)
+		err = type_store(pool, type);
+	if (!err) {
+		pool->type[++pool->types] = type;
+		map_set(&pool->type_index, type, pool->types);
+	}
 	port_mutex_unlock(&pool->head);
 	return err;
 }

@@ -225,7 +225,7 @@ static int file_region_info(struct region *r, struct region_info *info)
 		.bytes = k.size, .epoch = k.epoch, .level = k.level, .mode = k.mode, .uid = k.uid, .gid = k.gid,
 		.chunks = k.chunks, .chunks_free = k.chunks_free, .pools = k.pools, .pools_max = k.pools_max,
 		.lanes = k.lanes, .replayed = k.replayed, .damaged = k.damaged, .numa_node = -1,
-		.number = -1, .readonly = f->readonly,
+		.number = -1, .readonly = !f->media->hold.writable,
 	};
 	memcpy(info->uuid, k.uuid, sizeof(info->uuid));
 	memcpy(info->label, k.label, sizeof(info->label) - 1);

@@ -44,13 +44,18 @@ static int hold_lock(struct file_hold *hold, short type)
 	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
 }
 
+static bool not_allowed(int err)
+{
+	return err == EACCES || err == EPERM || err == EROFS || err == ETXTBSY;
+}
+
 /* Writable where the file allows, also to read only: it may be upgraded. */
 static int hold_open(struct file_hold *hold, const char *path, unsigned int flags, int how)
 {
 	if (!(flags & HOLD_DIRECT))
 		hold->lock = open(path, O_RDWR | HOLD_OPEN | how, 0600);
 	hold->writable = hold->lock >= 0;
-	if (hold->lock < 0 && (flags & HOLD_RDONLY))
+	if (hold->lock < 0 && (flags & HOLD_RDONLY) && (flags & HOLD_DIRECT || not_allowed(errno)))
 		hold->lock = open(path, O_RDONLY | HOLD_OPEN | how);
 	if (hold->lock >= 0)
 		return 0;

@@ -170,7 +170,7 @@ TEST_F(map, mapping_of_one_page_or_at_an_odd_address_falls_back_to_4_KiB)
 	*p = 7;
 	odd = mmap(NULL, 3 * CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, (void *)odd);
-	odd = (char *)((address(odd) + CHUNK - 1) / CHUNK * CHUNK + PAGE);
+	odd += (CHUNK - address(odd) % CHUNK) % CHUNK + PAGE;
 	ASSERT_EQ(odd, mmap(odd, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, self->pool, (off_t)off));
 	EXPECT_EQ(7, odd[7 * PAGE]);
 	for (__u64 at = 0; at < CHUNK; at += PAGE) {

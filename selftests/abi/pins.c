@@ -52,7 +52,7 @@ static int take_all(int pool, int want)
 {
 	int n = 0;
 
-	for (int tries = 0; tries < 200 && n < want; tries++) {
+	for (int tries = 0; tries < 80 && n < want; tries++) {
 		__u64 off = 0;
 		char *p;
 

@@ -5,18 +5,21 @@
 #
 # DIR holds the programs (default: where this script is); NAMEs run only those. In the environment PMHEAP_REGION
 # and PMHEAP_DEVICE say which region, see fixture.h; without PMHEAP_DEVICE the programs that need a block device
-# are left out. Prints one TAP stream, numbered through; exits 1 when a test failed, or when a program ended
+# are left out. PMHEAP_SCOPE=media leaves out those whose results cannot depend on what the region is made of:
+# for the second and further kinds of region on one kernel. Prints one TAP stream, numbered through; exits 1 when a test failed, or when a program ended
 # before it had told all its results. For busybox as well.
 set -u
 
 dir=${1:-$(dirname "$0")}
 [ $# -gt 0 ] && shift
-always="sizes memory control region pool reserve apply names objects perms map lifetime pins threads detach"
+anywhere="sizes memory control reserve apply names perms lifetime"
+media="region pool objects map pins threads detach"
 with_device="attach unbind"
 
 tests="$*"
 if [ -z "$tests" ]; then
-	tests=$always
+	tests=$media
+	[ "${PMHEAP_SCOPE-all}" = media ] || tests="$anywhere $media"
 	[ -n "${PMHEAP_DEVICE-}" ] && tests="$tests $with_device"
 fi
 

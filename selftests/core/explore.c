@@ -51,7 +51,7 @@ static u64 attached_digest(struct medium *m, struct heap *h)
 	return d;
 }
 
-/* Allocate, publish, free: the recovered region has to be good for something. */
+/* Allocate, publish, name, free, create: the recovered region has to be good for something. */
 static void use(struct heap *h)
 {
 	struct heap_pool_info info;
@@ -60,6 +60,7 @@ static void use(struct heap *h)
 	u32 cursor = 0, failed;
 	u64 off;
 	struct heap_op op = { .kind = HEAP_OP_PUBLISH };
+	struct heap_pool_attr attr = { .mode = 0600 };
 
 	if (heap_pool_next(h, &cursor, &info))
 		return;
@@ -68,11 +69,18 @@ static void use(struct heap *h)
 	if (!heap_reserve(o, 48, 0, 3, 0, 1, &off)) {
 		op.off = off;
 		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
-		op.kind = HEAP_OP_FREE;
+		op = (struct heap_op){ .kind = HEAP_OP_NAME, .off = off, .name = (u8 *)"used", .name_len = 4 };
+		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
+		op = (struct heap_op){ .kind = HEAP_OP_UNNAME, .name = (u8 *)"used", .name_len = 4 };
+		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
+		op = (struct heap_op){ .kind = HEAP_OP_FREE, .off = off };
 		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
 	}
 	heap_owner_release(o);
 	heap_pool_close(pool);
+	EXPECT_EQ(heap_pool_create(h, "made after recovery", &attr, &pool), 0);
+	heap_pool_close(pool);
+	EXPECT_EQ(heap_pool_destroy(h, "made after recovery", NULL, NULL), 0);
 }
 
 static void look_fails(const char *what, int err)

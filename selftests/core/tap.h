@@ -33,6 +33,7 @@ static inline int tap_run(const struct test *t, unsigned int n)
 {
 	unsigned int i;
 
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("1..%u\n", n);
 	for (i = 0; i < n; i++) {
 		t[i].run();

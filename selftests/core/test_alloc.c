@@ -17,7 +17,7 @@ static int reserve(struct fixture *f, u64 size, u64 *off)
 	return heap_reserve(f->owner, size, 0, 0, 0, 1, off);
 }
 
-/* DESIGN 4: at most 15 bytes an object up to 128 B, 12.5 % above; runs of 1..15 pages hold what they say. */
+/* At most 15 bytes an object up to 128 B, 12.5 % above; runs of 1..15 pages hold what they say. */
 static void test_classes_waste(void)
 {
 	u64 size;
@@ -226,7 +226,7 @@ static void test_used_bytes(void)
 	fixture_close(&f);
 }
 
-/* 7, 8 and DESIGN 6: each wrong free, publish and cancel has its errno and changes nothing. */
+/* 7, 8: each wrong free, publish and cancel has its errno and changes nothing. */
 static void test_wrong_frees(void)
 {
 	struct fixture f;

@@ -108,7 +108,9 @@ static void test_copies(void)
 	EXPECT_EQ(info.damaged, 1);
 	EXPECT(f.pool);
 	fixture_detach(&f, true);
-	EXPECT_EQ(image_damages(f.m->now, f.m->p.size, false, NULL) > 0, 1);
+	EXPECT_EQ(image_damages(f.m->now, f.m->p.size, true, NULL), 0);	/* and it has been mended */
+	f.m->now[0] ^= 1;
+	EXPECT(image_damages(f.m->now, f.m->p.size, false, NULL) > 0);
 	f.m->now[16 * MIB - 4096 + 100] ^= 1;
 	EXPECT_EQ(heap_probe(&f.m->p, &info), -EUCLEAN);
 	f.m->now[0] ^= 1;

@@ -227,7 +227,7 @@ static void test_many_names(void)
 	fixture_close(&f);
 }
 
-/* DESIGN 5: the fence budget, counted. */
+/* The fence budget of Documentation/design.rst, counted. */
 static void test_fence_budget(void)
 {
 	struct fixture f;
@@ -308,6 +308,46 @@ static void test_largest_vector(void)
 	free(off);
 }
 
+/* The longest record: 960 page lines full of an earlier tenure's bits, and 64 names that fill their lines. */
+static void test_longest_record(void)
+{
+	static struct heap_op op[HEAP_VECTOR_MAX];
+	static char name[64][256];
+	struct fixture f;
+	u64 *off = calloc(1024, 8), *all = calloc(400000, 8);
+	u32 i, k, n = 0;
+
+	fixture_open(&f, 16 * MIB);
+	while (n < 400000 && !heap_reserve(f.owner, 16, 0, 0, 0, 1, &all[n]))
+		n++;
+	for (i = 0; i < n; i += k) {
+		for (k = 0; k < 1024 && i + k < n; k++)
+			op[k] = (struct heap_op)OP_PUBLISH(all[i + k]);
+		EXPECT_EQ(apply(&f, op, k), 0);
+	}
+	heap_owner_release(f.owner);
+	heap_pool_close(f.pool);
+	EXPECT_EQ(heap_pool_destroy(f.h, "p", NULL, NULL), 0);
+	EXPECT_EQ(heap_pool_create(f.h, "p", &(struct heap_pool_attr){ .mode = 0600 }, &f.pool), 0);
+	EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+	EXPECT_EQ(heap_reserve(f.owner, 4096, 0, 0, 0, 960, off), 0);
+	for (i = 0; i < 960; i++)
+		op[i] = (struct heap_op)OP_PUBLISH(off[i]);
+	for (i = 960; i < 1024; i++) {
+		for (k = 0; k < 255; k++)
+			name[i - 960][k] = (char)(i * 31 + k * 7 + 1);
+		op[i] = (struct heap_op){ .kind = HEAP_OP_NAME, .off = off[i - 960], .name = (u8 *)name[i - 960],
+					  .name_len = 255 };
+	}
+	EXPECT_EQ(apply(&f, op, 1024), 0);
+	fixture_detach(&f, false);
+	EXPECT_EQ(image_damages(f.m->now, f.m->p.size, true, NULL), 0);
+	fixture_attach(&f);
+	fixture_close(&f);
+	free(off);
+	free(all);
+}
+
 /* A run of type A that empties and becomes a run of type B, in one page line. */
 static void test_reuse_in_one_vector(void)
 {
@@ -337,6 +377,7 @@ int main(void)
 		{ "twenty thousand names, 8 lines each at most", test_many_names },
 		{ "the fence budget", test_fence_budget },
 		{ "the largest vectors", test_largest_vector },
+		{ "the longest record", test_longest_record },
 		{ "pages change their use", test_reuse_in_one_vector },
 	};
 

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every ioctl command has a row in the module's tables, and in the tests' tables of commands, sizes and layouts."""
+
+import re
+
+NUMBER = re.compile(r"^#define PMHEAP_(\w+) _IO\(", re.M)
+ROW = re.compile(r"^\s+[A-Z]+_COMMAND\(PMHEAP_(\w+),", re.M)
+TEST = re.compile(r"\[(\w+)\] = COMMAND\((\w+),")
+VARIANT = re.compile(r"^COMMAND_VARIANT\(command, \w+, (\w+)\)", re.M)
+LAYOUT = re.compile(r"\[(\w+)\] = \d+")
+
+
+def check(tree):
+    commands = NUMBER.findall(tree.code("uapi/linux/pmheap.h"))
+    if not commands:
+        yield "uapi/linux/pmheap.h: no commands found"
+    rows = [name for path in tree.files("kmod/*.c") for name in ROW.findall(tree.code(path))]
+    tests = {command: index for index, command in TEST.findall(tree.code("selftests/abi/commands.h"))}
+    sizes = tree.code("selftests/abi/sizes.c")
+    variants, layouts = VARIANT.findall(sizes), LAYOUT.findall(sizes)
+    for command in commands:
+        index = tests.get(command)
+        if rows.count(command) != 1:
+            yield f"PMHEAP_{command}: {rows.count(command)} rows in the module's tables"
+        if not index:
+            yield f"PMHEAP_{command}: no row in selftests/abi/commands.h"
+        elif index not in variants:
+            yield f"PMHEAP_{command}: no COMMAND_VARIANT(command, ...) in selftests/abi/sizes.c"
+        elif index not in layouts:
+            yield f"PMHEAP_{command}: its size is not in the table of layouts of selftests/abi/sizes.c"
+    for extra in sorted({*rows, *tests} - set(commands)):
+        yield f"PMHEAP_{extra}: in a table, but no command"
+
+
+GOOD = {"uapi/linux/pmheap.h": "#define PMHEAP_STAT _IO(PMHEAP_IOC_TYPE, 0x49)\n",
+        "kmod/file.c": "\tPOOL_COMMAND(PMHEAP_STAT, run, pmheap_stat, last),\n",
+        "selftests/abi/commands.h": "[STAT] = COMMAND(STAT, pmheap_stat, .node = OBJECTS),\n",
+        "selftests/abi/sizes.c": "COMMAND_VARIANT(command, stat, STAT);\n[STAT] = 88,\n"}
+BAD = {"a command without a row": {"kmod/file.c": "int x;\n"},
+       "a command without a test": {"selftests/abi/commands.h": "int x;\n"},
+       "a command without a test of sizes": {"selftests/abi/sizes.c": "[STAT] = 88,\n"},
+       "a command without a known layout": {"selftests/abi/sizes.c": "COMMAND_VARIANT(command, stat, STAT);\n"},
+       "a row without a command": {"kmod/object.c": "\tPOOL_COMMAND(PMHEAP_GONE, run, pmheap_stat, last),\n"}}
