@@ -11,6 +11,7 @@ ROOT = HERE.parent
 USER = BUILD / "libuser"
 COMMAND = USER / "pmheap"
 DEPGRAPH = USER / "examples/depgraph"
+HELLO = USER / "examples/hello"
 JOBS = f"-j{os.cpu_count()}"
 
 

@@ -14,13 +14,17 @@ import tap
 class Result:
     name: str
     verdict: str                # "pass", "fail" or "cut"
-    reason: str                 # why it failed, else empty
+    reasons: list[str]          # why it failed, else empty
     out: list[str]              # what the script printed
     acks: list[str]             # lines from /dev/ack that reached the host
     tap: tap.Tap                # counts of the TAP in out
     seconds: float              # from QEMU's start to its end
     boot_seconds: float | None  # of these, until the script began
     directory: Path             # console.log (with out), kernel.log, out.log, ack.log, qemu.sh, qemu.log
+
+    @property
+    def reason(self) -> str:
+        return "; ".join(self.reasons)
 
     @property
     def ok(self) -> bool:
@@ -46,7 +50,7 @@ def judge(vm, qemu, transcript, cut_at: int | None) -> Result:
     counts = tap.parse(transcript.out)
     reasons = list(_reasons(vm, qemu, transcript, counts, cut_at))
     return Result(
-        name=vm.name, verdict="fail" if reasons else "cut" if vm.was_cut else "pass", reason="; ".join(reasons),
+        name=vm.name, verdict="fail" if reasons else "cut" if vm.was_cut else "pass", reasons=reasons,
         out=transcript.out, acks=transcript.acks, tap=counts, seconds=time.monotonic() - qemu.began,
         boot_seconds=transcript.begin and transcript.begin - qemu.began, directory=vm.directory)
 

@@ -234,13 +234,14 @@ struct heap_span {
 	u64 bytes;		/* of one slot */
 	u32 slots;
 	u32 hint;		/* page to look at first for a free slot */
-	/* under the stripe, or pool.spans exclusive: */
+	/* under the stripe, or pool.spans exclusive; bin_pick() peeks without, and asks again with it: */
 	u32 taken, published;	/* slots; taken counts published and lost ones too */
 	u32 lost;		/* slots whose page line cannot be trusted: neither free nor anybody's */
 	u32 lost_pages;		/* bit a page of the run */
 	u32 owner;		/* id of the owner of all reserved slots, or SPAN_MIXED */
 	u32 *owners;		/* by slot, when mixed */
 	struct heap_bin *home;	/* of a run */
+	bool in_bin, in_held, in_empty;
 	struct list_head bin;	/* home->partial, while a slot is free */
 	struct list_head held;	/* pool.held, while a slot is reserved */
 	struct list_head empty;	/* pool.empties, while no slot is taken */
@@ -392,7 +393,7 @@ static inline u32 span_stripe(const struct heap_span *s)
 }
 static inline u32 span_reserved(const struct heap_span *s)
 {
-	return s->taken - s->published - s->lost;
+	return READ_ONCE(s->taken) - READ_ONCE(s->published) - s->lost;
 }
 u32 span_page_slots(const struct heap_span *s, u32 page);	/* slots that start in the page */
 struct heap_span *span_new(enum span_kind kind, u32 class, u32 type, u32 logical, u32 page, u32 pages);

@@ -176,17 +176,23 @@ static u64 lane_header(const struct heap *h, u32 lane, u32 which)
 	return h->g.lane_table + lane * PMHEAP_LINE + which * 8;
 }
 
+/* Counters are the lane's own, under its lock; others may look at any time. */
+static void count(u64 *c, u64 more)
+{
+	WRITE_ONCE(*c, *c + more);
+}
+
 static void lane_stream(struct heap *h, struct lane *l, u32 which, u64 generation, u32 index)
 {
 	persist_stream64(h->p, lane_header(h, l->nr, which), lane_word(h, h->epoch, l->nr, which, generation, index));
-	l->count.log_bytes += 8;
+	count(&l->count.log_bytes, 8);
 }
 
 static int lane_fence(struct heap *h, struct lane *l)
 {
 	int err = persist_fence(h->p);
 
-	l->count.fences++;
+	count(&l->count.fences, 1);
 	if (err)
 		heap_fail(h, -EIO);
 	return err ? -EIO : 0;
@@ -198,7 +204,7 @@ static void lane_write_back(struct heap *h, struct lane *l)
 
 	for (i = 0; i < l->ndirty; i++)
 		persist_writeback(h->p, l->dirty[i] * PMHEAP_LINE);
-	l->count.flushes += l->ndirty;
+	count(&l->count.flushes, l->ndirty);
 	l->ndirty = 0;
 	memset(l->dirty_set, 0, sizeof(u64) * DIRTY_SLOTS);
 }
@@ -294,7 +300,7 @@ static void record_stream(struct heap *h, struct lane *l, u32 lines)
 			line[j] = cpu_to_le64(l->record[i * 8 + j]);
 		persist_stream_line(h->p, at + (u64)i * PMHEAP_LINE, line);
 	}
-	l->count.log_bytes += (u64)lines * PMHEAP_LINE;
+	count(&l->count.log_bytes, (u64)lines * PMHEAP_LINE);
 }
 
 /* Room for a record of so many lines in the current half; what has to be said about the other one. */
@@ -323,7 +329,7 @@ static int lane_room(struct heap *h, struct lane *l, u32 lines)
 	l->pos = 0;
 	l->index = 0;
 	l->other = LANE_HOME_PENDING;
-	l->count.switches++;
+	count(&l->count.switches, 1);
 	return 0;
 }
 
@@ -343,7 +349,7 @@ static void home_store(struct heap *h, struct lane *l, const struct txn *t)
 		persist_store64(h->p, at + 56, trailer(&c->now));
 		lane_dirty(l, c->no);
 	}
-	l->count.lines += t->nlines;
+	count(&l->count.lines, t->nlines);
 }
 
 static int user_order(const void *a, const void *b)
@@ -364,7 +370,7 @@ static int users_store(struct heap *h, struct lane *l, struct txn *t)
 		if (i + 1 < t->nusers && t->users[i].off / PMHEAP_LINE == t->users[i + 1].off / PMHEAP_LINE)
 			continue;
 		persist_writeback(h->p, t->users[i].off);
-		l->count.flushes++;
+		count(&l->count.flushes, 1);
 	}
 	err = lane_fence(h, l);
 	if (err)
@@ -395,7 +401,7 @@ static int lane_commit(struct heap *h, struct lane *l, struct txn *t, u32 lines)
 		err = users_store(h, l, t);
 	l->index++;
 	l->pos += lines;
-	l->count.vectors++;
+	count(&l->count.vectors, 1);
 out:
 	persist_end(h->p);
 	return err;

@@ -95,6 +95,7 @@ static void slot_info(struct heap *h, u32 i, struct heap_pool_info *info)
 	struct region_slot *s = &h->slot[i];
 
 	*info = s->info;
+	info->quota = READ_ONCE(s->info.quota);
 	info->opens = s->open ? s->open->opens : 0;
 	port_mutex_lock(&h->chunks);
 	info->owned = (u64)s->chunks.count * PMHEAP_CHUNK;

@@ -41,7 +41,7 @@ void stripes_unlock(struct heap_pool *pool, u32 mask)
 
 static bool usable(const struct heap_span *s, u32 owner)
 {
-	return s->taken < s->slots && (!span_reserved(s) || READ_ONCE(s->owner) == owner);
+	return READ_ONCE(s->taken) < s->slots && (!span_reserved(s) || READ_ONCE(s->owner) == owner);
 }
 
 /* ---- shared ---- */

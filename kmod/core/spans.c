@@ -224,29 +224,28 @@ struct heap_bin *bin_get(struct heap_pool *pool, u32 class, u32 type)
 	return b;
 }
 
-static void list_want(struct list_head *node, struct list_head *list, bool want)
+static void list_want(struct list_head *node, struct list_head *list, bool want, bool *in)
 {
-	if (want)
+	if (want && !*in)
 		list_add(node, list);
-	else
+	else if (!want && *in)
 		list_del_init(node);
+	*in = want;
 }
 
 void span_settle(struct heap_pool *pool, struct heap_span *s)
 {
 	bool partial = s->taken < s->slots, held = span_reserved(s), empty = !s->taken;
 
-	if (s->kind == SPAN_RUN && partial == list_empty(&s->bin)) {
+	if (s->kind == SPAN_RUN && partial != s->in_bin) {
 		port_mutex_lock(&s->home->lock);
-		list_want(&s->bin, &s->home->partial, partial);
+		list_want(&s->bin, &s->home->partial, partial, &s->in_bin);
 		port_mutex_unlock(&s->home->lock);
 	}
-	if (held == list_empty(&s->held) || empty == list_empty(&s->empty)) {
+	if (held != s->in_held || empty != s->in_empty) {
 		port_mutex_lock(&pool->held_lock);
-		if (held == list_empty(&s->held))
-			list_want(&s->held, &pool->held, held);
-		if (empty == list_empty(&s->empty))
-			list_want(&s->empty, &pool->empties, empty);
+		list_want(&s->held, &pool->held, held, &s->in_held);
+		list_want(&s->empty, &pool->empties, empty, &s->in_empty);
 		port_mutex_unlock(&pool->held_lock);
 	}
 }
@@ -273,14 +272,21 @@ int span_mix(struct heap_span *s)
 	return 0;
 }
 
+static void bit_set(struct heap_span *s, u32 slot, bool taken, bool on)
+{
+	u64 *w = span_word(s, slot, taken), mask = span_mask(s, slot);
+
+	WRITE_ONCE(*w, on ? *w | mask : *w & ~mask);
+}
+
 void slot_reserve(struct heap_pool *pool, struct heap_span *s, u32 slot, u32 owner)
 {
-	*span_word(s, slot, true) |= span_mask(s, slot);
+	bit_set(s, slot, true, true);
 	if (s->owners)
 		s->owners[slot] = owner;
 	else
-		s->owner = owner;
-	s->taken++;
+		WRITE_ONCE(s->owner, owner);
+	WRITE_ONCE(s->taken, s->taken + 1);
 	port_atomic64_add(s->bytes, &pool->reserved);
 }
 
@@ -292,15 +298,15 @@ static void reserved_less(struct heap_pool *pool, struct heap_span *s)
 		return;
 	port_free(s->owners);
 	s->owners = NULL;
-	s->owner = 0;
+	WRITE_ONCE(s->owner, 0);
 }
 
 static void slot_open(struct heap_span *s, u32 slot)
 {
 	u32 page = span_slot_page(s, slot);
 
-	*span_word(s, slot, true) &= ~span_mask(s, slot);
-	s->taken--;
+	bit_set(s, slot, true, false);
+	WRITE_ONCE(s->taken, s->taken - 1);
 	if (page < s->hint)
 		s->hint = page;
 }
@@ -313,8 +319,8 @@ void slot_cancel(struct heap_pool *pool, struct heap_span *s, u32 slot)
 
 void slot_publish(struct heap_pool *pool, struct heap_span *s, u32 slot)
 {
-	*span_word(s, slot, false) |= span_mask(s, slot);
-	s->published++;
+	bit_set(s, slot, false, true);
+	WRITE_ONCE(s->published, s->published + 1);
 	reserved_less(pool, s);
 	port_atomic64_add(s->bytes, &pool->used);
 	port_atomic64_add(1, &pool->objects);
@@ -322,8 +328,8 @@ void slot_publish(struct heap_pool *pool, struct heap_span *s, u32 slot)
 
 void slot_free(struct heap_pool *pool, struct heap_span *s, u32 slot)
 {
-	*span_word(s, slot, false) &= ~span_mask(s, slot);
-	s->published--;
+	bit_set(s, slot, false, false);
+	WRITE_ONCE(s->published, s->published - 1);
 	slot_open(s, slot);
 	port_atomic64_add(-(s64)s->bytes, &pool->used);
 	port_atomic64_add(-1, &pool->objects);

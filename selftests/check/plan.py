@@ -93,12 +93,13 @@ def documents() -> list[Job]:
 
 
 def install() -> list[Job]:
-    return [Job("install", (HERE / "install.sh",), needs=("build user",))]
+    return [Job("install", (HERE / "install.sh",), needs=("build user",)),
+            Job("kselftest-tree", ("make", "-s", "kselftest-tree"), counts="one", needs=("build abi",))]
 
 
 def device() -> list[Job]:
     needs = ("build user", "build lib", "build abi", "build abi 32")
-    return [Job(f"device {kernel}", (PYTHON, ROOT / "qemu-test/device.py", kernel), lane="vm", timeout=480,
+    return [Job(f"device {kernel}", (PYTHON, ROOT / "qemu-test/device.py", kernel), lane="vm", timeout=1000,
                 needs=(*needs, f"build module {kernel}")) for kernel in KERNELS]
 
 

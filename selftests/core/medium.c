@@ -132,13 +132,13 @@ int persist_read(struct persist *p, void *to, u64 off, u32 len)
 
 void persist_store64(struct persist *p, u64 off, u64 value)
 {
-	of(p)->stores++;
+	__atomic_add_fetch(&of(p)->stores, 1, __ATOMIC_RELAXED);
 	put(of(p), off, htole64(value), false);
 }
 
 void persist_stream64(struct persist *p, u64 off, u64 value)
 {
-	of(p)->streams++;
+	__atomic_add_fetch(&of(p)->streams, 1, __ATOMIC_RELAXED);
 	put(of(p), off, htole64(value), true);
 }
 
@@ -148,7 +148,7 @@ void persist_stream_line(struct persist *p, u64 off, const void *line)
 	u32 i;
 
 	assert(off % 64 == 0);
-	of(p)->streams++;
+	__atomic_add_fetch(&of(p)->streams, 1, __ATOMIC_RELAXED);
 	memcpy(w, line, sizeof(w));
 	for (i = 0; i < 8; i++)
 		put(of(p), off + i * 8, w[i], true);
@@ -160,7 +160,7 @@ void persist_stream_zero(struct persist *p, u64 off, u64 len)
 	u64 at;
 
 	assert(off % 64 == 0 && len % 64 == 0);
-	m->streams++;
+	__atomic_add_fetch(&m->streams, 1, __ATOMIC_RELAXED);
 	for (at = off; at < off + len; at += 8) {
 		u64 old;
 
@@ -175,7 +175,7 @@ void persist_writeback(struct persist *p, u64 off)
 	struct medium *m = of(p);
 	u32 i = m->line_first[off / 64];
 
-	m->flushes++;
+	__atomic_add_fetch(&m->flushes, 1, __ATOMIC_RELAXED);
 	for (; i; i = m->piece[i - 1].next) {
 		if (m->piece[i - 1].streamed)
 			continue;
@@ -218,9 +218,11 @@ int persist_fence(struct persist *p)
 
 	if (m->on_fence)
 		m->on_fence(m, m->arg);
-	m->fences++;
+	__atomic_add_fetch(&m->fences, 1, __ATOMIC_RELAXED);
 	if (m->fence_fails)
 		return -EIO;
+	if (!m->tracking)
+		return 0;
 	for (i = 0; i < m->ndirty; i++) {
 		line_fence(m, m->dirty[i]);
 		if (m->line_first[m->dirty[i]])
