@@ -204,7 +204,7 @@ static void chunk_became(struct heap *h, u32 chunk, u8 state, u32 slot, u32 logi
 u32 chunks_available(struct heap_pool *pool, int *why)
 {
 	struct heap *h = pool->h;
-	u64 quota = READ_ONCE(h->slot[pool->slot].info.quota);
+	u64 quota = READ_ONCE(h->slot[pool->slot].quota);
 	u32 region, room = HEAP_NONE;
 
 	port_mutex_lock(&h->chunks);

@@ -86,7 +86,8 @@ struct region_slot {
 	u32 block;
 	struct chunk_list chunks;	/* under heap.chunks */
 	struct heap_pool *open;
-	struct heap_pool_info info;	/* opens is filled in on request */
+	u64 quota;			/* the one field of info that changes; read without a lock */
+	struct heap_pool_info info;	/* opens, owned and quota are filled in on request */
 };
 
 struct region_blocks {			/* one chunk of metadata blocks */

@@ -64,6 +64,7 @@ static void slot_load(struct heap *h, u32 i)
 		heap_damage(h);
 		s->damaged = true;
 	}
+	s->quota = s->info.quota;
 }
 
 int pools_load(struct heap *h)
@@ -95,7 +96,7 @@ static void slot_info(struct heap *h, u32 i, struct heap_pool_info *info)
 	struct region_slot *s = &h->slot[i];
 
 	*info = s->info;
-	info->quota = READ_ONCE(s->info.quota);
+	info->quota = READ_ONCE(s->quota);
 	info->opens = s->open ? s->open->opens : 0;
 	port_mutex_lock(&h->chunks);
 	info->owned = (u64)s->chunks.count * PMHEAP_CHUNK;
@@ -379,6 +380,7 @@ static int pool_create(struct heap *h, struct heap_pool_info *info)
 	s->state = PMHEAP_POOL_LIVE;
 	s->block = block;
 	s->info = *info;
+	s->quota = info->quota;
 	return 0;
 }
 
@@ -547,7 +549,7 @@ int heap_set_quota(struct heap_pool *pool, u64 bytes)
 		err = txn_commit(&t);
 	}
 	if (!err)
-		WRITE_ONCE(h->slot[pool->slot].info.quota, bytes);
+		WRITE_ONCE(h->slot[pool->slot].quota, bytes);
 	port_mutex_unlock(&pool->head);
 	txn_free(&t);
 	return err;

@@ -226,7 +226,7 @@ static int take_exclusive(struct want *w)
 
 static int want_shape(struct want *w, u64 size, u64 align)
 {
-	u64 quota = READ_ONCE(w->pool->h->slot[w->pool->slot].info.quota);
+	u64 quota = READ_ONCE(w->pool->h->slot[w->pool->slot].quota);
 
 	w->class = HEAP_NONE;
 	w->align = align > PMHEAP_PAGE ? (u32)(align / PMHEAP_PAGE) : 1;

@@ -19,7 +19,7 @@ static u64 small_largest(struct heap_pool *pool, u64 pages)
 static u64 largest(struct heap_pool *pool)
 {
 	u64 pages = extent_largest(pool);
-	u64 quota = READ_ONCE(pool->h->slot[pool->slot].info.quota), bytes;
+	u64 quota = READ_ONCE(pool->h->slot[pool->slot].quota), bytes;
 
 	bytes = pages * PMHEAP_PAGE > HEAP_SMALL_MAX ? pages * PMHEAP_PAGE : small_largest(pool, pages);
 	return quota && bytes > quota ? quota : bytes;
@@ -56,7 +56,7 @@ int heap_stat(struct heap_pool *pool, u32 flags, struct heap_stat *st)
 	port_rwsem_write_done(&pool->spans);
 	if (err)
 		return err;
-	st->quota = READ_ONCE(pool->h->slot[pool->slot].info.quota);
+	st->quota = READ_ONCE(pool->h->slot[pool->slot].quota);
 	st->span = pool->span;
 	st->used = port_atomic64_read(&pool->used);
 	st->reserved = port_atomic64_read(&pool->reserved);

@@ -157,6 +157,7 @@ int depgraph_verify(const char *region, const char *pool, const char *file, cons
 	if (rc)
 		return 1;
 	printf("acknowledged %" PRIu64 ", of them missing %" PRIu64 "; packages %" PRIu64 ", stubs %" PRIu64
-	       ", edges %" PRIu64 ", bad %" PRIu64 "\n", v.acknowledged, v.missing, v.packages, v.stubs, v.edges, v.bad);
+	       ", edges %" PRIu64 ", bad %" PRIu64 "\n",
+	       v.acknowledged, v.missing, v.packages, v.stubs, v.edges, v.bad);
 	return v.bad ? 1 : 0;
 }

@@ -74,7 +74,7 @@ int open_region(const struct tool *t, const char *spelling, struct region **r)
 	if (rc == -EROFS)
 		rc = region_open(spelling, 0, r);
 	if (rc == -EINVAL)
-		complain(t, "%s: not a region; one is spelled /dev/pmheapN, pmheapN, uuid:UUID, label:NAME or file:PATH",
+		complain(t, "%s: not a region, which is /dev/pmheapN, pmheapN, uuid:UUID, label:NAME or file:PATH",
 			 spelling);
 	else if (rc)
 		failed(t, spelling, rc);
