@@ -518,6 +518,13 @@ static void count_name(struct heap_pool *pool, u64 off, s32 more)
 		map_set(&pool->name_count, off, map_get(&pool->name_count, off) + (u64)(s64)more);
 }
 
+/* What the chunk table's copy says of huge objects is read when a pool is opened. */
+static void huge_follow(struct heap_pool *pool, const struct heap_span *s, u32 pages)
+{
+	if (s->kind == SPAN_HUGE)
+		pool->h->chunk[pool_chunk(pool, s->logical)->phys].pages = pages;
+}
+
 static void follow(struct vector *x)
 {
 	u32 i;
@@ -525,10 +532,13 @@ static void follow(struct vector *x)
 	for (i = 0; i < x->n; i++) {
 		struct vec_op *v = &x->v[i];
 
-		if (x->ops[i].kind == HEAP_OP_PUBLISH)
+		if (x->ops[i].kind == HEAP_OP_PUBLISH) {
 			slot_publish(x->pool, v->span, v->slot);
-		else if (x->ops[i].kind == HEAP_OP_FREE)
+			huge_follow(x->pool, v->span, v->span->pages);
+		} else if (x->ops[i].kind == HEAP_OP_FREE) {
 			slot_free(x->pool, v->span, v->slot);
+			huge_follow(x->pool, v->span, 0);
+		}
 		if (is_name_op(&x->ops[i]) && v->at.found)
 			count_name(x->pool, v->at.off, -1);
 		if (x->ops[i].kind == HEAP_OP_NAME)

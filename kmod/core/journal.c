@@ -130,14 +130,16 @@ u32 record_crc(u32 seed, u32 lane, const u64 *words, u32 lines)
 	return crc;
 }
 
-#define DIRTY_SLOTS (PMHEAP_HALF_LINES * 4)	/* a record's LINE pairs: under two a log line */
+#define DIRTY_MAX (PMHEAP_HALF_LINES * 2)	/* a LINE pair comes with a WORD pair: two a log line */
+#define DIRTY_SLOTS 16384U			/* of the hash set */
+static_assert(!(DIRTY_SLOTS & (DIRTY_SLOTS - 1)) && DIRTY_SLOTS >= 2 * DIRTY_MAX, "the set is a mask and stays half empty");
 #define GENERATION_MAX ((1ULL << 36) - 1)
 
 static int lane_init(struct lane *l, u32 nr)
 {
 	port_mutex_init(&l->lock);
 	l->nr = nr;
-	l->dirty = port_alloc(sizeof(u64) * DIRTY_SLOTS / 2);
+	l->dirty = port_alloc(sizeof(u64) * DIRTY_MAX);
 	l->dirty_set = port_alloc(sizeof(u64) * DIRTY_SLOTS);
 	l->record = port_alloc((size_t)PMHEAP_HALF_LINES * PMHEAP_LINE);
 	return l->dirty && l->dirty_set && l->record ? 0 : -ENOMEM;

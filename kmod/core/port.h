@@ -129,6 +129,7 @@ static inline u32 port_crc32c_word(u32 crc, u64 word)
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/types.h>
 
 typedef uint8_t u8;
 typedef uint16_t u16;
@@ -137,16 +138,13 @@ typedef uint64_t u64;
 typedef int32_t s32;
 typedef int64_t s64;
 
+#ifndef __force
 #ifdef __CHECKER__
-#define __bitwise __attribute__((bitwise))
 #define __force __attribute__((force))
 #else
-#define __bitwise
 #define __force
 #endif
-typedef u16 __bitwise __le16;
-typedef u32 __bitwise __le32;
-typedef u64 __bitwise __le64;
+#endif
 #define cpu_to_le16(v) ((__force __le16)htole16(v))
 #define cpu_to_le32(v) ((__force __le32)htole32(v))
 #define cpu_to_le64(v) ((__force __le64)htole64(v))

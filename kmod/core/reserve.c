@@ -305,10 +305,33 @@ static int zero_all(struct want *w)
 	return err;
 }
 
+static int reserve_into(struct want *w, struct heap_owner *owner, u64 size, u64 align, u32 type, u32 flags)
+{
+	struct heap_pool *pool = w->pool;
+	int err = READ_ONCE(pool->h->failed);
+
+	if (!err)
+		err = want_shape(w, size, align);
+	if (!err)
+		err = type_find(pool, type, &w->type);
+	if (err == -ENOENT)
+		w->new_type = type;
+	else if (err)
+		return err;
+	if (w->class != HEAP_NONE && !w->new_type)
+		take_shared(w);
+	err = w->got < w->count ? take_exclusive(w) : 0;
+	if (!err && flags & HEAP_RESERVE_ZERO) {
+		err = zero_all(w);
+		if (err)
+			heap_cancel(owner, w->offs, w->count);
+	}
+	return err;
+}
+
 int heap_reserve(struct heap_owner *owner, u64 size, u64 align, u32 type, u32 flags, u32 count, u64 *offs)
 {
-	struct heap_pool *pool = owner->pool;
-	struct want w = { .pool = pool, .owner = owner->id, .count = count, .offs = offs };
+	struct want w = { .pool = owner->pool, .owner = owner->id, .count = count };
 	int err;
 
 	if (flags & ~HEAP_RESERVE_ZERO)
@@ -318,27 +341,15 @@ int heap_reserve(struct heap_owner *owner, u64 size, u64 align, u32 type, u32 fl
 	if (!size || !is_power_of_2(align) || align > HEAP_ALIGN_MAX || type == HEAP_ANY_TYPE || !count ||
 	    count > HEAP_VECTOR_MAX)
 		return -EINVAL;
-	if (pool->h->p->readonly)
+	if (owner->pool->h->p->readonly)
 		return -EROFS;
-	err = READ_ONCE(pool->h->failed);
+	w.offs = port_alloc(sizeof(*offs) * count);	/* the caller's stay as they are until all is well */
+	if (!w.offs)
+		return -ENOMEM;
+	err = reserve_into(&w, owner, size, align, type, flags);
 	if (!err)
-		err = want_shape(&w, size, align);
-	if (!err)
-		err = type_find(pool, type, &w.type);
-	if (err == -ENOENT)
-		w.new_type = type;
-	else if (err)
-		return err;
-	if (w.class != HEAP_NONE && !w.new_type)
-		take_shared(&w);
-	err = 0;
-	if (w.got < count)
-		err = take_exclusive(&w);
-	if (!err && flags & HEAP_RESERVE_ZERO) {
-		err = zero_all(&w);
-		if (err)
-			heap_cancel(owner, offs, count);
-	}
+		memcpy(offs, w.offs, sizeof(*offs) * count);
+	port_free(w.offs);
 	return err;
 }
 

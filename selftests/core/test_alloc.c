@@ -420,6 +420,51 @@ static void test_iteration_with_changes(void)
 	fixture_close(&f);
 }
 
+/* Closing and opening a pool while its region stays attached loses nothing, huge objects included. */
+static void test_reopen_while_attached(void)
+{
+	static const u64 size[] = { 100, 50000, 3 * MIB, 5 * MIB + 4096 };
+	struct fixture f;
+	struct heap_object o;
+	u64 off[4], d;
+	u32 i;
+
+	fixture_open(&f, 32 * MIB);
+	for (i = 0; i < 4; i++) {
+		off[i] = must_reserve(&f, size[i], i);
+		EXPECT_EQ(publish(&f, off[i]), 0);
+	}
+	d = digest(&f);
+	heap_owner_release(f.owner);
+	heap_pool_close(f.pool);
+	EXPECT_EQ(heap_pool_open(f.h, "p", &f.pool), 0);
+	EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+	EXPECT_EQ(digest(&f), d);
+	EXPECT_EQ(free_object(&f, off[2]), 0);
+	heap_owner_release(f.owner);
+	heap_pool_close(f.pool);
+	EXPECT_EQ(heap_pool_open(f.h, "p", &f.pool), 0);
+	EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+	EXPECT_EQ(heap_object(f.pool, off[2], &o), -ENOENT);
+	EXPECT_EQ(heap_object(f.pool, off[3] + MIB, &o), 0);
+	fixture_close(&f);
+}
+
+static void test_failed_reserve_leaves_the_list(void)
+{
+	struct fixture f;
+	u64 offs[1024];
+	u32 i;
+
+	fixture_open(&f, 16 * MIB);
+	for (i = 0; i < 1024; i++)
+		offs[i] = i;
+	EXPECT_EQ(heap_reserve(f.owner, MIB, 0, 0, 0, 1024, offs), -ENOSPC);
+	for (i = 0; i < 1024; i++)
+		EXPECT_EQ(offs[i], i);
+	fixture_close(&f);
+}
+
 /* 9: a span smaller than the region is ENOSPC at the call. */
 static void test_span_full(void)
 {
@@ -457,6 +502,8 @@ int main(void)
 		{ "4,095 types and not one more", test_types },
 		{ "iteration yields what stays exactly once", test_iteration_with_changes },
 		{ "a full span is ENOSPC", test_span_full },
+		{ "a pool reopened under an attached region", test_reopen_while_attached },
+		{ "a failed reserve leaves the caller's list alone", test_failed_reserve_leaves_the_list },
 	};
 
 	return tap_run(t, ARRAY_SIZE(t));

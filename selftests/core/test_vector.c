@@ -348,6 +348,31 @@ static void test_longest_record(void)
 	free(all);
 }
 
+/* A half log full of different home lines, several times over. */
+static void test_half_of_different_lines(void)
+{
+	static struct heap_op op[HEAP_VECTOR_MAX];
+	struct fixture f;
+	struct heap_counters c;
+	u64 *off = calloc(12000, 8);
+	u32 i, k, n = 0;
+
+	fixture_open(&f, 64 * MIB);
+	while (n + 1024 <= 12000) {
+		EXPECT_EQ(heap_reserve(f.owner, 4096, 0, 0, 0, 1024, off + n), 0);
+		for (k = 0; k < 1024; k++)
+			op[k] = (struct heap_op)OP_PUBLISH(off[n + k]);
+		EXPECT_EQ(apply(&f, op, 1024), 0);
+		n += 1024;
+	}
+	for (i = 0; i < n; i++)
+		EXPECT_EQ(free_object(&f, off[i]), 0);
+	heap_get_counters(f.h, &c);
+	EXPECT(c.switches > 4);
+	free(off);
+	fixture_close(&f);
+}
+
 /* A run of type A that empties and becomes a run of type B, in one page line. */
 static void test_reuse_in_one_vector(void)
 {
@@ -378,6 +403,7 @@ int main(void)
 		{ "the fence budget", test_fence_budget },
 		{ "the largest vectors", test_largest_vector },
 		{ "the longest record", test_longest_record },
+		{ "half logs full of different lines", test_half_of_different_lines },
 		{ "pages change their use", test_reuse_in_one_vector },
 	};
 

@@ -157,6 +157,29 @@ TEST(five_thousand_names_are_found_walked_once_and_removed)
 	finish(h, POOL);
 }
 
+TEST(vectors_of_64_names_fill_log_after_log)
+{
+	enum { N = 6400 };
+	struct pmheap *h = fresh(POOL, 0);
+	uint64_t off = published(h, 16);
+	struct pmheap_op ops[64];
+	uint32_t ids[64], failed;
+
+	for (uint32_t from = 0; from < N; from += 64) {
+		for (uint32_t i = 0; i < 64; i++) {
+			ids[i] = from + i;
+			ops[i] = (struct pmheap_op){ .kind = PMHEAP_OP_NAME, .off = off, .name = &ids[i],
+						     .name_len = sizeof(ids[i]) };
+		}
+		check_rc(0, pmheap_apply(h, ops, 64, &failed));
+	}
+	h = reopen(h, POOL);
+	for (uint32_t i = 0; i < N; i++)
+		check_eq(off, lookup(h, &i, sizeof(i)));
+	check_rc(-EBUSY, pmheap_free(h, off));
+	finish(h, POOL);
+}
+
 TEST(names_come_and_go_in_random_order_without_getting_lost)
 {
 	enum { N = 512, STEPS = 6000 };

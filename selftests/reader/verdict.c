@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the engine's check says of an image: `verdict IMAGE [AT=HEXBYTES...]`, in the text of images.c, and the
- * damages as comments. The bytes are put into a copy in memory first; the file stays as it is.
+ * What the engine's check says of an image: `verdict IMAGE [AT=HEXBYTES...]`, in the text of images.c. The bytes
+ * are put into a copy in memory first; the file stays as it is. Two things more than images.c tells: the damages,
+ * as comments, and `image CRC32`: of that copy, in which the check has replayed the log.
  */
 #include <inttypes.h>
 
@@ -37,6 +38,21 @@ static void say_totals(const struct heap_check_report *r)
 	printf("chunks %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", (uint64_t)r->chunks_free,
 	       (uint64_t)r->chunks_dirty, (uint64_t)r->chunks_owned, (uint64_t)r->chunks_meta,
 	       (uint64_t)r->chunks_quarantined);
+}
+
+/* The CRC of zlib. */
+static u32 crc32_of(const u8 *bytes, u64 len)
+{
+	u32 table[256], crc, i, k;
+
+	for (i = 0; i < 256; i++) {
+		for (crc = i, k = 0; k < 8; k++)
+			crc = crc >> 1 ^ (crc & 1 ? 0xedb88320U : 0);
+		table[i] = crc;
+	}
+	for (crc = ~0U; len--; bytes++)
+		crc = crc >> 8 ^ table[(crc ^ *bytes) & 255];
+	return ~crc;
 }
 
 static struct medium *load(const char *path)
@@ -87,6 +103,7 @@ int main(int argc, char **argv)
 	printf("damaged %d\n", err || r.damages);
 	if (!err)
 		say_totals(&r);
+	printf("image %08x\n", crc32_of(m->now, m->p.size));
 	medium_free(m);
 	return 0;
 }

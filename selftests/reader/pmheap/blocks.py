@@ -14,9 +14,8 @@ class Blocks:
     def __init__(self, lines: Lines, pages: Pages):
         self.lines, self.damages, self.pages = lines, lines.damages, pages
         self._used = dict(self._in_use())           # page number: role, slot
+        self._lines = {number: self._read(number) for number in self._used}
         self._claimed: set[int] = set()
-        for number, (role, slot) in self._used.items():
-            self._check(number, role, slot)
 
     def _in_use(self):
         for number, pages in self.pages.lines.items():
@@ -29,16 +28,18 @@ class Blocks:
     def where(self, number: int) -> int:
         return self.pages.geometry.page_line(number)
 
-    def _check(self, number: int, role: int, slot: int) -> None:
+    def _read(self, number: int) -> list[bytes | None]:
+        role, slot = self._used[number]
         self.damages.law(role in ROLES, "block: role", self.where(number))
-        for i in range(LINES_PER_PAGE):
-            line = self.line(number, i)
-            if line and i == 0:
-                head = layouts.PART.of(line)
-                self.damages.law((head.role, head.pool) == (role, slot), "block: role or slot", self.where(number))
+        lines = [self.lines.sealed(number * LINES_PER_PAGE + i, "block") for i in range(LINES_PER_PAGE)]
+        if lines[0]:
+            head = layouts.PART.of(lines[0])
+            self.damages.law((head.role, head.pool) == (role, slot), "block: role or slot", self.where(number))
+        return lines
 
     def line(self, number: int, i: int) -> bytes | None:
-        return self.lines.sealed(number * LINES_PER_PAGE + i, "block")
+        """None: damaged."""
+        return self._lines[number][i]
 
     def claim(self, number: int, role: int, slot: int, by: int) -> bool:
         """Line `by` points at a block. Whether it may be followed."""

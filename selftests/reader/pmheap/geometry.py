@@ -10,7 +10,7 @@ LINES_PER_PAGE = PAGE // LINE
 PAGES_PER_CHUNK = CHUNK // PAGE
 REGION_MIN = 16 << 20
 REGION_MAX = 16 << 40
-HALF_LINES = 2048
+HALF_LINES = 2752
 
 
 def up(value: int, unit: int) -> int:
@@ -32,7 +32,7 @@ class Geometry:
 
     @staticmethod
     def of(size: int) -> "Geometry":
-        lanes = 7 if size < 256 << 20 else 15 if size < 4 << 30 else 31
+        lanes = 5 if size < 256 << 20 else 11 if size < 4 << 30 else 23
         lane_table = size - PAGE - lanes * 2 * HALF_LINES * LINE - PAGE
         chunks = lane_table // CHUNK
         pools = min(size // 65536, 4096)

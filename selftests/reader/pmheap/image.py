@@ -3,6 +3,7 @@
 
 import mmap
 import struct
+import zlib
 
 from .geometry import LINE
 
@@ -18,6 +19,9 @@ class Image:
 
     def bytes(self, at: int, length: int) -> bytes:
         return self._map[at:at + length]
+
+    def digest(self) -> int:
+        return zlib.crc32(self._map)
 
     def poke(self, at: int, data: bytes) -> None:
         self._map[at:at + len(data)] = data

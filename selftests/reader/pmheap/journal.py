@@ -19,8 +19,8 @@ def ahead(a: int, b: int) -> int:
 
 @dataclass
 class Record:
-    generation: int
-    index: int
+    place: tuple[int, int]          # generation, index
+    first: int                      # line number
     lines: int
     words: tuple[int, ...]
 
@@ -71,7 +71,7 @@ class Lane:
         words = self.lines.image.span(first, count)
         if crc_words(self.lines.seed, (self.number, tag, value & LOW, *words[2:])) != value >> 32:
             return None
-        return Record(tag >> 28, tag >> 16 & 0xFFF, count, words)
+        return Record((tag >> 28, tag >> 16 & 0xFFF), first, count, words)
 
     def chain(self, half: int) -> tuple[list[Record], int]:
         """The records to take, and the line where they end."""
@@ -79,9 +79,7 @@ class Lane:
         generation = self.lines.image.words(self.halves[half])[0] >> 28
         while pos < self.room:
             record = self.whole(half, pos)
-            if not record or (record.generation, record.index) != (generation, len(records)):
-                break
-            if generation <= self.retired:
+            if not record or record.place != (generation, len(records)) or generation <= self.retired:
                 break
             records.append(record)
             pos += record.lines
@@ -92,7 +90,7 @@ class Lane:
         tags = self.lines.image.span(self.halves[half], self.room)[::8]
         for line in range(pos, self.room):
             record = self.whole(half, line) if tags[line] & 15 == RECORD else None
-            if record and record.generation > self.retired:
+            if record and record.place[0] > self.retired:
                 return self.halves[half] + line
         return None
 
@@ -108,21 +106,22 @@ class Journal:
 
     def _collect(self, lane: Lane) -> None:
         self.used.add(lane.header)
-        taken = 0
+        taken = []
         for half, first in enumerate(lane.halves):
             records, end = lane.chain(half)
-            for record in records:
-                self._take(lane, record, first)
+            taken += records
             self.used.update(range(first, first + end))
-            taken += len(records)
             orphan = lane.orphan(half, end)
             if orphan is not None:
                 self.damages.add("journal: records before this one are missing", orphan)
         self.damages.law(lane.marked or not taken, "journal: lane word", lane.header)
+        # Its lock is held until a vector has settled: only the newest record of a lane can be unsettled.
+        newest = max(taken, key=lambda record: record.place, default=None)
+        for record in taken:
+            self._take(record, record is newest and record.place > lane.settled)
 
-    def _take(self, lane: Lane, record: Record, where: int) -> None:
+    def _take(self, record: Record, unsettled: bool) -> None:
         change = None
-        unsettled = (record.generation, record.index) > lane.settled
         for tag, value in record.pairs:
             kind = tag & 15
             if kind == WORD and change:
@@ -136,7 +135,7 @@ class Journal:
                 if unsettled:
                     self.user.append(((tag >> 8) * 8, value))
             elif kind != NONE:
-                self.damages.add("journal: tag", where)
+                self.damages.add("journal: tag", record.first)
                 return
 
     def replay(self) -> None:

@@ -55,6 +55,7 @@ class Region:
         names = sorted((slot, off, name.hex()) for slot, directory in self.names.items()
                        for name, off in directory.found)
         return [f"damaged {int(bool(self.damages))}",
+                f"image {self.lines.image.digest():08x}",
                 *("object {} {} {} {}".format(*item) for item in objects),
                 *("name {} {} {}".format(*item) for item in names),
                 f"used {sum(size for _, _, size, _ in objects)}",
