@@ -173,7 +173,8 @@ def main(arguments: list[str]) -> int:
     short = "--short" in arguments
     kernels = [name for name in arguments if name != "--short"] or list(FETCHED[:1] if short else FETCHED)
     SCRATCH.mkdir(parents=True, exist_ok=True)
-    tests = [(test, ()) for test in ON_HOST] + [(test, (kernel,)) for kernel in kernels for test in (SHORT if short else IN_VM)]
+    in_vm = SHORT if short else IN_VM
+    tests = [(test, ()) for test in ON_HOST] + [(test, (kernel,)) for kernel in kernels for test in in_vm]
     print(f"TAP version 13\n1..{len(tests)}")
     failed = 0
     for number, (test, arguments) in enumerate(tests, 1):

@@ -134,20 +134,35 @@ static int chunk_prepare(struct heap *h, u32 chunk, bool zero)
 	return err;
 }
 
+/* FREE before DIRTY. Where there is neither but one is being zeroed in the background, wait for that. */
+static u32 lists_pick(struct heap *h, bool *zero)
+{
+	for (;;) {
+		bool wait;
+		u32 c;
+
+		port_mutex_lock(&h->chunks);
+		c = chunk_list_pop(h, &h->free);
+		*zero = c == HEAP_NONE;
+		if (*zero)
+			c = dirty_pick(h);
+		wait = c == HEAP_NONE && h->zeroing;
+		port_mutex_unlock(&h->chunks);
+		if (!wait)
+			return c;
+		port_mutex_lock(&h->zero);
+		port_mutex_unlock(&h->zero);
+	}
+}
+
 /* One sound chunk out of the free lists, ready to be handed out; -ENOSPC where none is to be had. */
 static int chunk_pick(struct heap *h, u32 *chunk)
 {
 	for (;;) {
-		bool zero = false;
+		bool zero;
 		int err;
 
-		port_mutex_lock(&h->chunks);
-		*chunk = chunk_list_pop(h, &h->free);
-		if (*chunk == HEAP_NONE) {
-			*chunk = dirty_pick(h);
-			zero = true;
-		}
-		port_mutex_unlock(&h->chunks);
+		*chunk = lists_pick(h, &zero);
 		if (*chunk == HEAP_NONE)
 			return -ENOSPC;
 		err = chunk_prepare(h, *chunk, zero);
@@ -208,7 +223,7 @@ u32 chunks_available(struct heap_pool *pool, int *why)
 	u32 region, room = HEAP_NONE;
 
 	port_mutex_lock(&h->chunks);
-	region = h->free.count + h->dirty.count;
+	region = h->free.count + h->dirty.count + h->zeroing;
 	port_mutex_unlock(&h->chunks);
 	region = region > pool->planned ? region - pool->planned : 0;
 	*why = -ENOSPC;
@@ -364,21 +379,14 @@ int chunks_reap(struct heap *h, u32 slot)
 	return err;
 }
 
-int heap_zero_one(struct heap *h)
+static int zero_picked(struct heap *h, u32 c)
 {
 	struct pmheap_media_chunk *m;
 	struct txn t;
-	u32 c;
 	int err = txn_init(&t, h, 1, 0);
 
-	if (err)
-		return err;
-	port_mutex_lock(&h->chunks);
-	c = dirty_pick(h);
-	port_mutex_unlock(&h->chunks);
-	if (c == HEAP_NONE)
-		goto out;
-	err = chunks_zero(h, c);
+	if (!err)
+		err = chunks_zero(h, c);
 	if (!err)
 		err = txn_get(&t, geometry_chunk_line(&h->g, c), (void **)&m);
 	if (!err) {
@@ -387,11 +395,32 @@ int heap_zero_one(struct heap *h)
 	}
 	if (!err)
 		h->chunk[c].state = PMHEAP_CHUNK_FREE;
-	chunk_unpick(h, c);
-	if (!err)
-		err = 1;
-out:
 	txn_free(&t);
+	return err;
+}
+
+int heap_zero_one(struct heap *h)
+{
+	int err = 0;
+	u32 c;
+
+	if (h->p->readonly)
+		return 0;
+	port_mutex_lock(&h->zero);
+	port_mutex_lock(&h->chunks);
+	c = dirty_pick(h);
+	h->zeroing = c != HEAP_NONE;
+	port_mutex_unlock(&h->chunks);
+	if (c != HEAP_NONE) {
+		err = zero_picked(h, c);
+		port_mutex_lock(&h->chunks);
+		h->zeroing = 0;
+		chunk_list_push(h, h->chunk[c].state == PMHEAP_CHUNK_FREE ? &h->free : &h->dirty, c);
+		port_mutex_unlock(&h->chunks);
+		if (!err)
+			err = 1;
+	}
+	port_mutex_unlock(&h->zero);
 	return err;
 }
 

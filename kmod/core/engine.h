@@ -18,6 +18,7 @@
  *   pool.stripe[i]        ascending; the slots of the spans that hash to i, and their owners
  *   pool.head             pool attributes and type table
  *   heap.blocks           metadata blocks
+ *   heap.zero             zeroing in the background; waited for by who finds no chunk
  *   heap.chunks           free chunks
  *   lane.lock             one unit of the log
  * Leaves, held alone and briefly: bin.lock, pool.held_lock. What a vector changes stays locked until its
@@ -128,9 +129,11 @@ struct heap {
 	struct port_mutex pools;
 	struct region_slot *slot;
 
+	struct port_mutex zero;		/* held by heap_zero_one() while it has a chunk out of the lists */
 	struct port_mutex chunks;
 	struct region_chunk *chunk;
 	struct chunk_list free, dirty;
+	u32 zeroing;			/* 1 then: such a chunk is still to be had, after a wait */
 	u32 chunks_meta, chunks_bad;
 
 	struct port_mutex blocks;

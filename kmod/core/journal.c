@@ -247,7 +247,7 @@ static u32 txn_seal(struct txn *t)
 		if (!mask)
 			continue;
 		line_seal(t->h->seed, l->no, &l->now, le32_to_cpu(l->was.version) + 1);
-		pairs += 1 + hweight64(mask);
+		pairs += 1 + hweight64((u64)mask);
 		if (keep != i)
 			t->lines[keep] = *l;
 		keep++;

@@ -203,6 +203,7 @@ void heap_unload(struct heap *h)
 	blocks_free(h);
 	journal_free(h);
 	port_mutex_destroy(&h->pools);
+	port_mutex_destroy(&h->zero);
 	port_mutex_destroy(&h->chunks);
 	port_mutex_destroy(&h->blocks);
 	port_free(h->chunk);
@@ -219,6 +220,7 @@ int heap_load(struct persist *p, struct heap **out)
 		return -ENOMEM;
 	h->p = p;
 	port_mutex_init(&h->pools);
+	port_mutex_init(&h->zero);
 	port_mutex_init(&h->chunks);
 	port_mutex_init(&h->blocks);
 	err = super_read(p, &h->info, &h->g, &h->epoch);
@@ -294,7 +296,7 @@ void heap_get_info(struct heap *h, struct heap_info *info)
 	*info = h->info;
 	info->epoch = h->epoch;
 	port_mutex_lock(&h->chunks);
-	info->chunks_free = h->free.count + h->dirty.count;
+	info->chunks_free = h->free.count + h->dirty.count + h->zeroing;
 	info->chunks_meta = h->chunks_meta;
 	info->chunks_bad = h->chunks_bad;
 	port_mutex_unlock(&h->chunks);

@@ -31,7 +31,7 @@ class Job:
     needs: tuple[str, ...] = ()
     counts: str = "tap"
     lane: str = "host"          # or "vm"
-    timeout: float = 600
+    timeout: float = 900
     env: dict = field(default_factory=dict, compare=False)
 
     @property
@@ -114,7 +114,7 @@ def _judge_tap(outcome: Outcome, status: str, lines: list[str]) -> None:
     outcome.failures = list(counts.failures)
     outcome.skips = list(counts.skips)
     if counts.planned != counts.total:
-        outcome.failures.append(f"{counts.planned} tests planned, {counts.total} reported")
+        outcome.failures.append(f"{counts.planned} tests planned, {counts.total} reported; {status or 'exit status 0'}")
     if status and not outcome.failures:
         outcome.failures.append(status)
     if not counts.total and not outcome.failures:

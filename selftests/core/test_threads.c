@@ -224,6 +224,40 @@ static void test_same_total(void)
 	fixture_close(&f);
 }
 
+/* A chunk that is being zeroed in the background is not missing: filling to the end finds it. */
+static bool zeroing;
+
+static void *zeroer(void *arg)
+{
+	while (__atomic_load_n(&zeroing, __ATOMIC_RELAXED))
+		EXPECT(heap_zero_one(f.h) >= 0);
+	return arg;
+}
+
+static void test_zeroing_hides_nothing(void)
+{
+	pthread_t t;
+	u64 off[8];
+	u32 round, i;
+
+	fixture_open(&f, 16 * MIB);
+	zeroing = true;
+	EXPECT_EQ(pthread_create(&t, NULL, zeroer, NULL), 0);
+	for (round = 0; round < 40; round++) {
+		heap_owner_release(f.owner);
+		heap_pool_close(f.pool);
+		EXPECT_EQ(heap_pool_destroy(f.h, "p", NULL, NULL), 0);
+		EXPECT_EQ(heap_pool_create(f.h, "p", &(struct heap_pool_attr){ .mode = 0600 }, &f.pool), 0);
+		EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+		for (i = 0; i < 6; i++)
+			off[i] = must_reserve(&f, 2 * MIB, 0);
+		EXPECT_EQ(heap_reserve(f.owner, 16, 0, 0, 0, 1, off), -ENOSPC);
+	}
+	zeroing = false;
+	EXPECT_EQ(pthread_join(t, NULL), 0);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	static const struct test t[] = {
@@ -232,6 +266,7 @@ int main(void)
 		{ "racing frees: one wins", test_racing_frees },
 		{ "pools and names come and go", test_pools_and_names },
 		{ "the same total each round", test_same_total },
+		{ "zeroing in the background hides no chunk", test_zeroing_hides_nothing },
 	};
 
 	return tap_run(t, ARRAY_SIZE(t));
