@@ -253,7 +253,7 @@ static void test_zeroing_hides_nothing(void)
 			off[i] = must_reserve(&f, 2 * MIB, 0);
 		EXPECT_EQ(heap_reserve(f.owner, 16, 0, 0, 0, 1, off), -ENOSPC);
 	}
-	zeroing = false;
+	__atomic_store_n(&zeroing, false, __ATOMIC_RELAXED);
 	EXPECT_EQ(pthread_join(t, NULL), 0);
 	fixture_close(&f);
 }
