@@ -42,7 +42,7 @@ struct pmheap_attr {		/* 0 = default everywhere */
 	uint32_t size;		/* sizeof(struct pmheap_attr) */
 	uint32_t flags;
 	uint64_t quota;		/* bytes of chunks the pool may own; 0: all the region has */
-	uint64_t span;		/* bytes of logical address space, a multiple of 2 MiB, fixed for ever */
+	uint64_t span;		/* bytes of logical address space, rounded up to 2 MiB, fixed for ever */
 	uint64_t home;		/* 2 MiB-aligned address at which every open maps the pool */
 	uint32_t mode;		/* permission bits; 0: 0600 */
 	uint32_t uid, gid;

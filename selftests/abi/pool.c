@@ -93,7 +93,7 @@ TEST_F(pool, names_of_1_and_255_bytes_work)
 
 TEST_F(pool, span_quota_home_and_mode_at_their_edges)
 {
-	static const __u64 spans[] = { 1, PAGE, CHUNK - 1, CHUNK + 1, 1ULL << 63, -CHUNK, ~0ULL, (1ULL << 32) + 1 };
+	static const __u64 spans[] = { 1, PAGE, CHUNK - 1, CHUNK, 1ULL << 63, -CHUNK, ~0ULL, (1ULL << 46) + 1 };
 	static const __u64 homes[] = { 1, PAGE, CHUNK - 1, CHUNK + 1, 1ULL << 63, -CHUNK, ~0ULL };
 	static const __u32 modes[] = { 01000, 04600, 0100600, 1U << 31, ~0U };
 

@@ -17,11 +17,17 @@ FIXTURE_SETUP(unbind)
 	ASSERT_TRUE(victim_setup(_metadata, &self->v));
 }
 
+/* As it was found: bound and attached. */
 FIXTURE_TEARDOWN(unbind)
 {
+	int region;
+
 	if (access(device_path(), F_OK)) {
 		EXPECT_EQ(0, driver_bind(&self->driver));
 	}
+	region = region_open();
+	EXPECT_LE(0, region);
+	close(region);
 }
 
 TEST_F(unbind, unbind_while_open_and_mapped_gives_ENODEV_and_SIGBUS_and_comes_back_whole)

@@ -118,7 +118,7 @@ struct pmheap_pool_create {
 	__u32 name_len;
 	__u32 mode;			/* 0: 0600 */
 	__aligned_u64 quota;		/* bytes; 0: all the region has */
-	__aligned_u64 span;		/* bytes; 0: the larger of 16 x quota and 64 GiB */
+	__aligned_u64 span;		/* bytes, rounded up to 2 MiB; 0: the larger of 16 x quota and 64 GiB */
 	__aligned_u64 home;		/* 2 MiB-aligned address or 0 */
 	__u32 uid;			/* with PMHEAP_CREATE_OWNER, else the caller's */
 	__u32 gid;
