@@ -25,19 +25,17 @@ static int pmheap_ioctl_attach(struct pmheap_call *call)
 	path = pmheap_copy_path(cmd->path, cmd->path_len);
 	if (IS_ERR(path))
 		return PTR_ERR(path);
-	rc = pmheap_region_attach(path, cmd->flags & PMHEAP_ATTACH_RDONLY, &cmd->region);
+	region = pmheap_region_attach(path, cmd->flags & PMHEAP_ATTACH_RDONLY);
 	kfree(path);
-	if (rc)
-		return rc;
+	if (IS_ERR(region))
+		return PTR_ERR(region);
+	cmd->region = region->id;
 	rc = pmheap_reply(call);
-	if (!rc)
-		return 0;
-	region = pmheap_region_get(cmd->region);
-	if (region) {
+	if (rc) {
 		pmheap_region_stop(region, true);
 		pmheap_region_end(region, true, true);
-		put_device(&region->dev);
 	}
+	put_device(&region->dev);
 	return rc;
 }
 

@@ -161,11 +161,11 @@ static inline void pmheap_region_exit(struct pmheap_region *region)
 
 struct pmheap_region *pmheap_region_alloc(void);
 int pmheap_region_start(struct pmheap_region *region);
-struct pmheap_region *pmheap_region_get(u32 id);	/* put_device() it; NULL */
+struct pmheap_region *pmheap_region_get(u32 id);	/* put_device() it */
 int pmheap_region_stop(struct pmheap_region *region, bool force);
 int pmheap_region_end(struct pmheap_region *region, bool clean, bool killable);
 void pmheap_region_remove(struct pmheap_region *region);	/* steps 1 to 5, the device is going away */
-int pmheap_region_attach(const char *path, bool readonly, u32 *id);
+struct pmheap_region *pmheap_region_attach(const char *path, bool readonly);
 int pmheap_region_emulate(u64 size);
 void pmheap_region_zero(struct pmheap_region *region);
 int pmheap_regions_init(void);

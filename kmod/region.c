@@ -227,18 +227,23 @@ static int region_started(struct pmheap_region *region, int rc)
 	return rc;
 }
 
-int pmheap_region_attach(const char *path, bool readonly, u32 *id)
+/* With a reference for the caller. */
+struct pmheap_region *pmheap_region_attach(const char *path, bool readonly)
 {
 	struct pmheap_region *region = pmheap_region_alloc();
 	int rc;
 
 	if (IS_ERR(region))
-		return PTR_ERR(region);
+		return region;
+	get_device(&region->dev);
 	rc = pmheap_device_claim(region, path, readonly);
 	if (!rc)
 		rc = pmheap_region_start(region);
-	*id = region->id;
-	return region_started(region, rc);
+	rc = region_started(region, rc);
+	if (!rc)
+		return region;
+	put_device(&region->dev);
+	return ERR_PTR(rc);
 }
 
 int pmheap_region_emulate(u64 size)

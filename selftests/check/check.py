@@ -8,6 +8,7 @@ it under "Accepted skips" with its reason.
 
 import argparse
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -60,6 +61,7 @@ def main() -> int:
     chosen = parser.parse_args().suites or list(SUITES)
     if unknown := [suite for suite in chosen if suite not in SUITES]:
         parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("check.py: terminated"))
     began = time.monotonic()
     shutil.rmtree(LOGS, ignore_errors=True)
     prepare()

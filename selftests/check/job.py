@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +53,20 @@ class Outcome:
         return not self.failures
 
 
+_lock = threading.Lock()
+_sessions: set[subprocess.Popen] = set()
+_stopped = False
+
+
+def stop_all() -> None:
+    """Ends what runs, and whatever would still begin."""
+    global _stopped
+    with _lock:
+        _stopped = True
+        for process in _sessions:
+            _kill_session(process)
+
+
 def not_run(job: Job, because: str) -> Outcome:
     return Outcome(job, failures=[f"not run, as {because} failed"])
 
@@ -69,9 +84,7 @@ def run(job: Job) -> Outcome:
 def _execute(job: Job, log) -> str:
     """Empty for exit status 0, else how it ended."""
     try:
-        process = subprocess.Popen([str(word) for word in job.command], stdin=subprocess.DEVNULL, stdout=log,
-                                   stderr=subprocess.STDOUT, cwd=ROOT, env={**os.environ, **job.env},
-                                   start_new_session=True)
+        process = _start(job, log)
     except OSError as error:
         log.write(f"{error}\n")
         return f"cannot run {error.filename}: {error.strerror}"
@@ -80,19 +93,32 @@ def _execute(job: Job, log) -> str:
     except subprocess.TimeoutExpired:
         return f"timeout after {job.timeout:g} s"
     finally:
-        _end_session(process)
+        # Nothing that it started outlives a job.
+        with _lock:
+            _kill_session(process)
+            _sessions.discard(process)
+        process.wait()
     if status < 0:
         return f"died of {signal.Signals(-status).name}"
     return f"exit status {status}" if status else ""
 
 
-def _end_session(process) -> None:
-    """Nothing that it started outlives a job."""
+def _start(job: Job, log) -> subprocess.Popen:
+    with _lock:
+        if _stopped:
+            raise InterruptedError(0, "stopped", job.command[0])
+        process = subprocess.Popen([str(word) for word in job.command], stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=subprocess.STDOUT, cwd=ROOT, env={**os.environ, **job.env},
+                                   start_new_session=True)
+        _sessions.add(process)
+        return process
+
+
+def _kill_session(process: subprocess.Popen) -> None:
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    process.wait()
 
 
 def _judge(job: Job, status: str, lines: list[str]) -> Outcome:

@@ -24,8 +24,12 @@ class Schedule:
         workers = [threading.Thread(target=self._work, args=(lane,), daemon=True) for lane in lanes]
         for worker in workers:
             worker.start()
-        for worker in workers:
-            worker.join()
+        try:
+            for worker in workers:
+                worker.join()
+        except BaseException:
+            jobs.stop_all()
+            raise
 
     def _work(self, lane: str) -> None:
         while (job := self._take(lane)) is not None:
