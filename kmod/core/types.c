@@ -37,7 +37,7 @@ int types_load(struct heap_pool *pool)
 	u32 block = h->slot[pool->slot].block, i, have = 0;
 	u64 no, last = 0;
 	struct pmheap_media_pool_more more;
-	struct pmheap_media_line line;
+	struct pmheap_media_line line = { .version = 0 };
 	int err = line_read(h, block_line(block, 1), &more);
 
 	if (err)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Prints what a region image holds, and whether it breaks a law of the format: pmheap_reader.py IMAGE...
+"""Prints what a region image holds, and whether it breaks a law of the format: pmheap_reader.py IMAGE.
 
 Damages are told as comments. Exit 0 when nothing is damaged.
 """
@@ -12,18 +12,16 @@ from pmheap.image import Image
 from pmheap.region import Region
 
 
-def verdict(image: Image) -> list[str]:
-    try:
-        region = Region(image)
-    except Unreadable as why:
-        return [f"# {why}", "damaged 1"]
-    return [f"# {what} at {where}" for what, where in region.damages.found] + region.facts()
-
-
 def main() -> int:
-    lines = [line for path in sys.argv[1:] for line in verdict(Image(path))]
-    print("\n".join(lines))
-    return int("damaged 1" in lines)
+    try:
+        region = Region(Image(sys.argv[1]))
+    except Unreadable as why:
+        print(f"# {why}\ndamaged 1")
+        return 1
+    for what, where in region.damages.found:
+        print(f"# {what} at {where}")
+    print("\n".join(region.facts()))
+    return int(bool(region.damages))
 
 
 if __name__ == "__main__":
