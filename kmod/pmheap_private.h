@@ -17,7 +17,7 @@
  *
  *   device_lock of the device behind a region   held by a driver's removal around everything below; we take
  *                                               it to claim and to release a device, holding nothing
- *   region->teardown       the end of region->heap
+ *   region->teardown       the wait for pins and the end of region->heap
  *   region->pools_lock     names of pools, region->pools, pool->files; opening and closing in the engine
  *   pool->owners_lock      pool->owners, and the links between owners and files
  *   mmap_lock              taken by mmu_notifier_register() and by faults, with none of the above held

@@ -314,29 +314,40 @@ static void region_revoke(struct pmheap_region *region)
 	mutex_unlock(&region->pools_lock);
 }
 
-/* Steps 2 to 5. */
+/* Step 5, under teardown. */
+static void region_end_heap(struct pmheap_region *region, bool clean)
+{
+	int rc = region->heap ? heap_detach(region->heap, clean) : 0;
+
+	/* What was committed is durable; the next attach replays what was not written home. */
+	if (rc)
+		dev_warn(&region->dev, "not detached cleanly (%d)\n", rc);
+	region->heap = NULL;
+	set_bit(PMHEAP_ENDED, &region->state);
+}
+
+/*
+ * Steps 2 to 5. Once one task has ended the region, a driver's removal among them, the memory may be gone, its
+ * struct pages too: whoever waits for pins holds teardown, and looks first.
+ */
 static int region_quit(struct pmheap_region *region, bool clean, bool killable)
 {
-	int rc;
+	int rc = 0;
 
 	wait_for_completion(&region->drained);
 	region_revoke(region);
-	if (test_bit(PMHEAP_NODE, &region->state)) {
-		rc = pmheap_media_wait_unpinned(&region->media, killable);
-		if (rc)
-			return rc;
+	if (!killable)
+		mutex_lock(&region->teardown);
+	else if (mutex_lock_killable(&region->teardown))
+		return -EINTR;
+	if (!test_bit(PMHEAP_ENDED, &region->state)) {
+		if (test_bit(PMHEAP_NODE, &region->state))
+			rc = pmheap_media_wait_unpinned(&region->media, killable);
+		if (!rc)
+			region_end_heap(region, clean);
 	}
-	mutex_lock(&region->teardown);
-	if (region->heap) {
-		rc = heap_detach(region->heap, clean);
-		/* What was committed is durable; the next attach replays what was not written home. */
-		if (rc)
-			dev_warn(&region->dev, "not detached cleanly (%d)\n", rc);
-		region->heap = NULL;
-	}
-	set_bit(PMHEAP_ENDED, &region->state);
 	mutex_unlock(&region->teardown);
-	return 0;
+	return rc;
 }
 
 /* Step 6. */
