@@ -33,7 +33,7 @@ def machine(options, scratch: str) -> VM:
     return VM(f"device-{options.kernel}", kernel=options.kernel, script=HERE / "guest/device.sh", put=put,
               env={"KINDS": " ".join(options.on), "TESTS": " ".join(options.tests)}, memmaps=[SIZE],
               nvdimms=[f"{scratch}/nvdimm.img:{NVDIMM_SIZE}"], virtio_pmems=[f"{scratch}/virtio.img:{SIZE}"],
-              modules=[f"{product.module(options.kernel)} emulate={SIZE}"], timeout=TIMEOUT)
+              modules=[f"{product.module(options.kernel)} emulate={SIZE}"], kernel_modules=["nbd"], timeout=TIMEOUT)
 
 
 class Show:
