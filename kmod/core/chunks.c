@@ -244,6 +244,7 @@ static int take_some(struct heap_pool *pool, const u32 *logical, u32 n, u32 *phy
 	u32 got, i;
 	int err = txn_init(&t, h, 2 * n, 0);
 
+	t.apart = true;
 	for (got = 0; !err && got < n; got += !err) {
 		err = chunk_pick(h, &phys[got]);
 		if (err)
@@ -275,6 +276,7 @@ static void give_back(struct heap_pool *pool, const u32 *phys, u32 n)
 		struct txn t;
 		int err = txn_init(&t, h, 2, 0);
 
+		t.apart = true;
 		if (!err)
 			err = chunk_lines(&t, phys[i], PMHEAP_CHUNK_FREE, 0, 0, h->chunk[phys[i]].tenure);
 		if (!err)
@@ -314,6 +316,7 @@ int chunks_take_meta(struct heap *h, u32 *chunk)
 
 	if (err)
 		return err;
+	t.apart = true;
 	err = chunk_pick(h, chunk);
 	if (err)
 		goto out;
@@ -346,6 +349,7 @@ static int reap_some(struct heap *h, struct chunk_list *l, u32 n)
 	u32 i, c;
 	int err = txn_init(&t, h, n, 0);
 
+	t.apart = true;
 	for (i = 0, c = l->first; !err && i < n; i++, c = h->chunk[c].next) {
 		struct pmheap_media_chunk *m;
 
@@ -385,6 +389,7 @@ static int zero_picked(struct heap *h, u32 c)
 	struct txn t;
 	int err = txn_init(&t, h, 1, 0);
 
+	t.apart = true;
 	if (!err)
 		err = chunks_zero(h, c);
 	if (!err)

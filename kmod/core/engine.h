@@ -115,6 +115,8 @@ struct lane {
 	u64 *dirty_set;			/* the same as a hash set; key + 1 */
 	u64 *record;			/* where a record is built, half_lines lines */
 	struct heap_counters count;
+	struct heap_counters apart;	/* of vectors that hand chunks over */
+	struct heap_counters *counts;	/* which of the two the present vector moves */
 	char pad[64];
 };
 
@@ -169,6 +171,7 @@ struct txn_user {
 
 struct txn {
 	struct heap *h;
+	bool apart;			/* chunks change hands: counted apart */
 	u32 nlines, line_cap, nusers, user_cap, hash_mask;
 	struct txn_line *lines;
 	struct txn_user *users;

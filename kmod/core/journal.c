@@ -23,6 +23,7 @@ int txn_init(struct txn *t, struct heap *h, u32 lines, u32 users)
 	char *mem;
 
 	t->lines = NULL;
+	t->apart = false;
 	while (slots < lines * 2)
 		slots *= 2;
 	mem = port_alloc(sizeof(struct txn_line) * lines + sizeof(struct txn_user) * users + sizeof(u16) * slots);
@@ -139,6 +140,7 @@ static int lane_init(struct lane *l, u32 nr)
 {
 	port_mutex_init(&l->lock);
 	l->nr = nr;
+	l->counts = &l->count;
 	l->dirty = port_alloc(sizeof(u64) * DIRTY_MAX);
 	l->dirty_set = port_alloc(sizeof(u64) * DIRTY_SLOTS);
 	l->record = port_alloc((size_t)PMHEAP_HALF_LINES * PMHEAP_LINE);
@@ -187,14 +189,14 @@ static void count(u64 *c, u64 more)
 static void lane_stream(struct heap *h, struct lane *l, u32 which, u64 generation, u32 index)
 {
 	persist_stream64(h->p, lane_header(h, l->nr, which), lane_word(h, h->epoch, l->nr, which, generation, index));
-	count(&l->count.log_bytes, 8);
+	count(&l->counts->log_bytes, 8);
 }
 
 static int lane_fence(struct heap *h, struct lane *l)
 {
 	int err = persist_fence(h->p);
 
-	count(&l->count.fences, 1);
+	count(&l->counts->fences, 1);
 	if (err)
 		heap_fail(h, -EIO);
 	return err ? -EIO : 0;
@@ -206,7 +208,7 @@ static void lane_write_back(struct heap *h, struct lane *l)
 
 	for (i = 0; i < l->ndirty; i++)
 		persist_writeback(h->p, l->dirty[i] * PMHEAP_LINE);
-	count(&l->count.flushes, l->ndirty);
+	count(&l->counts->flushes, l->ndirty);
 	l->ndirty = 0;
 	memset(l->dirty_set, 0, sizeof(u64) * DIRTY_SLOTS);
 }
@@ -302,7 +304,7 @@ static void record_stream(struct heap *h, struct lane *l, u32 lines)
 			line[j] = cpu_to_le64(l->record[i * 8 + j]);
 		persist_stream_line(h->p, at + (u64)i * PMHEAP_LINE, line);
 	}
-	count(&l->count.log_bytes, (u64)lines * PMHEAP_LINE);
+	count(&l->counts->log_bytes, (u64)lines * PMHEAP_LINE);
 }
 
 /* Room for a record of so many lines in the current half; what has to be said about the other one. */
@@ -331,7 +333,7 @@ static int lane_room(struct heap *h, struct lane *l, u32 lines)
 	l->pos = 0;
 	l->index = 0;
 	l->other = LANE_HOME_PENDING;
-	count(&l->count.switches, 1);
+	count(&l->counts->switches, 1);
 	return 0;
 }
 
@@ -351,7 +353,7 @@ static void home_store(struct heap *h, struct lane *l, const struct txn *t)
 		persist_store64(h->p, at + 56, trailer(&c->now));
 		lane_dirty(l, c->no);
 	}
-	count(&l->count.lines, t->nlines);
+	count(&l->counts->lines, t->nlines);
 }
 
 static int user_order(const void *a, const void *b)
@@ -372,7 +374,7 @@ static int users_store(struct heap *h, struct lane *l, struct txn *t)
 		if (i + 1 < t->nusers && t->users[i].off / PMHEAP_LINE == t->users[i + 1].off / PMHEAP_LINE)
 			continue;
 		persist_writeback(h->p, t->users[i].off);
-		count(&l->count.flushes, 1);
+		count(&l->counts->flushes, 1);
 	}
 	err = lane_fence(h, l);
 	if (err)
@@ -385,6 +387,7 @@ static int lane_commit(struct heap *h, struct lane *l, struct txn *t, u32 lines)
 {
 	int err;
 
+	l->counts = t->apart ? &l->apart : &l->count;
 	persist_begin(h->p);
 	err = lane_room(h, l, lines);
 	if (err)
@@ -403,7 +406,7 @@ static int lane_commit(struct heap *h, struct lane *l, struct txn *t, u32 lines)
 		err = users_store(h, l, t);
 	l->index++;
 	l->pos += lines;
-	count(&l->count.vectors, 1);
+	count(&l->counts->vectors, 1);
 out:
 	persist_end(h->p);
 	return err;

@@ -327,6 +327,13 @@ void heap_get_counters(struct heap *h, struct heap_counters *c)
 
 void heap_get_chunk_counters(struct heap *h, struct heap_counters *c)
 {
+	u32 i;
+
 	memset(c, 0, sizeof(*c));
 	c->fences = port_atomic64_read(&h->chunk_fences);
+	for (i = 0; i < h->g.lanes; i++) {
+		c->fences += READ_ONCE(h->lane[i].apart.fences);
+		c->flushes += READ_ONCE(h->lane[i].apart.flushes);
+		c->vectors += READ_ONCE(h->lane[i].apart.vectors);
+	}
 }

@@ -32,7 +32,7 @@ static bool all_loaded(struct heap_pool *pool)
 
 int heap_stat(struct heap_pool *pool, u32 flags, struct heap_stat *st)
 {
-	struct heap_counters c, chunks;
+	struct heap_counters c;
 	int err;
 
 	if (flags & ~HEAP_STAT_KNOWN)
@@ -62,8 +62,7 @@ int heap_stat(struct heap_pool *pool, u32 flags, struct heap_stat *st)
 	st->reserved = port_atomic64_read(&pool->reserved);
 	st->objects = port_atomic64_read(&pool->objects);
 	heap_get_counters(pool->h, &c);
-	heap_get_chunk_counters(pool->h, &chunks);
-	st->fences = c.fences + chunks.fences;
+	st->fences = c.fences;
 	st->flushes = c.flushes;
 	st->lines = c.lines;
 	st->log_bytes = c.log_bytes;
