@@ -37,7 +37,7 @@ const char *pmheap_strerror(int err)
 	size_t i;
 
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (texts[i].err == err || texts[i].err == -err)
+		if (texts[i].err == err || -texts[i].err == err)
 			return texts[i].text;
 	}
 	return "unknown error";
