@@ -6,6 +6,7 @@ Ends with a line "run: PASS ..." or "run: FAIL ...", and with exit status 0 or 1
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import time
@@ -95,10 +96,14 @@ def load(kernel: str, packages: int) -> int:
     return len(result.acks)
 
 
-def recover(kernel: str, packages: int, known: int) -> None:
+def recover(kernel: str, packages: int, known: int) -> int:
+    """Returns the number of log records that recovery replayed."""
     say("\nBoot 2: recovery; every acknowledged package must be there, whole; then the load goes on.")
     result = Boot(2, kernel, "run-recover.sh", GRAPH, ACKS).run(show=True, packages=packages, known=known)
     keep(result.acks)
+    replayed = re.search(r"(\d+) records replayed", "\n".join(result.out))
+    expect(replayed is not None, "the region does not tell what recovery replayed")
+    return int(replayed[1])
 
 
 def query(kernel: str, packages: int) -> int:
@@ -133,7 +138,7 @@ def main() -> int:
         say(f"Input: {packages} packages, {edges} edges, {GRAPH.stat().st_size >> 10} KiB of text; "
             f"an NVDIMM of {NVDIMM_SIZE}.")
         known = load(kernel, packages)
-        recover(kernel, packages, known)
+        replayed = recover(kernel, packages, known)
         lines = query(kernel, packages)
     except (Failure, OSError, LookupError, ValueError, RuntimeError, subprocess.CalledProcessError) as error:
         say(f"run: FAIL {error}")
@@ -141,8 +146,8 @@ def main() -> int:
     seconds = time.monotonic() - began
     used = NVDIMM.stat().st_blocks * 512 >> 20
     say(f"\n{SHOWS}\nThe backing file uses {used} MiB of the host's disk; logs of the boots are in build/vm/run-N/.")
-    say(f"run: PASS {packages} packages, {edges} edges; power cut at {known} acknowledged, none lost, none half there; "
-        f"{lines} lines of answers equal; {seconds:.0f} s")
+    say(f"run: PASS {packages} packages, {edges} edges; power cut at {known} acknowledged, {replayed} log records "
+        f"replayed, none lost, none half there; {lines} lines of answers equal; {seconds:.0f} s")
     return 0
 
 

@@ -50,7 +50,7 @@ for t in $tests; do
 		"ok "*|"not ok "*) emit "$t" "$line" ;;
 		1..*) plan=${line#1..} ;;
 		"TAP version"*) ;;
-		"#  RUN "*" ...") running=$(echo "$line" | sed 's/^#  RUN *//; s/ \.\.\.$//') ;;
+		"#  RUN "*) running=$(echo "$line" | sed 's/^#  RUN *//; s/ \.\.\.$//') ;;
 		"#            OK "*) ;;
 		"# "*) echo "$line" ;;
 		*) echo "# $line" ;;

@@ -174,13 +174,15 @@ TEST_F(threads, of_racing_frees_of_one_object_exactly_one_wins)
 	EXPECT_EQ(0, stat_of(_metadata, self->pool).objects);
 }
 
+enum { TRANSFERS = 200 };
+
 static void *transfer(void *arg)
 {
 	struct worker *w = arg;
 	__u64 seed = (__u64)w->index + 1;
 
 	pthread_barrier_wait(&barrier);
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < TRANSFERS; i++) {
 		__u64 a = next_random(&seed) % 64, b = (a + 1 + next_random(&seed) % 63) % 64;
 
 		WORKER_CHECK(w, !apply(w->pool, VECTOR(ADD(w->off + a * 8, 1), ADD(w->off + b * 8, -1ULL)), NULL));
@@ -202,9 +204,9 @@ TEST_F(threads, transfers_between_words_keep_the_sum_from_threads_and_processes)
 		pthread_barrier_init(&barrier, NULL, 1);
 		w.index = 100;
 		transfer(&w);
-		_exit(w.error || w.done != 1000);
+		_exit(w.error || w.done != TRANSFERS);
 	}
-	EXPECT_EQ(6 * 1000, run_workers(_metadata, &like, 6, transfer));
+	EXPECT_EQ(6 * TRANSFERS, run_workers(_metadata, &like, 6, transfer));
 	EXPECT_EQ(0, child_end(pid));
 	for (int i = 0; i < 64; i++) {
 		sum += account[i];
@@ -433,7 +435,7 @@ TEST_F(threads, two_processes_build_one_list_without_losing_a_node)
 
 	for (int k = 0; k < 2; k++) {
 		pids[k] = child_start();
-		for (int i = 0; !pids[k] && i < 400; ) {
+		for (int i = 0; !pids[k] && i < 150; ) {
 			__u64 off = 0, old;
 
 			child_check(!reserve(self->pool, 16, 0, 0, 0, 1, &off));
@@ -458,8 +460,8 @@ TEST_F(threads, two_processes_build_one_list_without_losing_a_node)
 	for (__u64 off = *first; off && n < 1000; off = *(__u64 *)(base + off)) {
 		n++;
 	}
-	EXPECT_EQ(800, n);
-	EXPECT_EQ(801, stat_of(_metadata, self->pool).objects);
+	EXPECT_EQ(300, n);
+	EXPECT_EQ(301, stat_of(_metadata, self->pool).objects);
 }
 
 TEST_HARNESS_MAIN

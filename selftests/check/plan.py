@@ -17,7 +17,7 @@ SAN_ENV = {"ASAN_OPTIONS": "abort_on_error=0:detect_stack_use_after_return=1",
 PYTHON = sys.executable
 HERE = ROOT / "selftests/check"
 # Under valgrind, at some twenty times the time: those without threads, storms or timing.
-VALGRIND = ("apply", "names", "object", "rdonly", "address")
+VALGRIND = ("apply", "names", "object", "rdonly")
 
 
 def make(name: str, directory: str, *arguments: str, needs: tuple[str, ...] = (), timeout: float = 300) -> Job:
@@ -74,6 +74,10 @@ def lib() -> list[Job]:
                 needs=("build lib",))]
 
 
+def reader() -> list[Job]:
+    return [Job("reader", (ROOT / "selftests/reader/run.sh", BUILD / "selftests/reader"))]
+
+
 def valgrind() -> list[Job]:
     return [Job(f"valgrind {test}", (HERE / "valgrind.sh", test), needs=("build lib",)) for test in VALGRIND]
 
@@ -105,7 +109,7 @@ def install() -> list[Job]:
 
 def device() -> list[Job]:
     needs = ("build user", "build lib", "build abi", "build abi 32")
-    return [Job(f"device {kernel}", (PYTHON, ROOT / "qemu-test/device.py", kernel), lane="vm", timeout=1000,
+    return [Job(f"device {kernel}", (PYTHON, ROOT / "qemu-test/device.py", kernel), lane="vm", timeout=2000,
                 needs=(*needs, f"build module {kernel}")) for kernel in KERNELS]
 
 
@@ -114,8 +118,10 @@ def vm() -> list[Job]:
 
 
 # In the order in which their jobs begin, as far as what they need allows.
-SUITES = {"device": device, "vm": vm, "core-san": core_san, "core": core, "lib": lib, "valgrind": valgrind,
-          "static": static, "documents": documents, "install": install, "source": source}
+SUITES = {
+    "device": device, "vm": vm, "core-san": core_san, "core": core, "reader": reader, "lib": lib, "valgrind": valgrind,
+    "static": static, "documents": documents, "install": install, "source": source,
+}
 
 
 def jobs_of(suites) -> list[Job]:

@@ -6,7 +6,7 @@ set -euo pipefail
 
 build=$(cd "$(dirname "$0")/../.." && pwd)/build
 region=$build/check/valgrind-$1.region
-export PMHEAP_TEST_REGION=file:$region TAP_SECONDS=300
+export PMHEAP_TEST_REGION=file:$region TAP_SECONDS=300 PMHEAP_TEST_SPAN=0x40000000
 
 rm -f "$region"
 "$build/libuser/pmheap" format "file:$region" --size 64M >/dev/null

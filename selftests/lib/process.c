@@ -128,7 +128,7 @@ TEST(eight_processes_count_in_one_word_without_losing_any)
 		if (!pids[i]) {
 			struct pmheap *own = opened();
 
-			for (unsigned int n = 0; n < 500; n++) {
+			for (unsigned int n = 0; n < 100; n++) {
 				uint64_t node = reserved(own, 64);
 
 				apply(own, op_publish(node), op_add(off, 1));
@@ -138,8 +138,8 @@ TEST(eight_processes_count_in_one_word_without_losing_any)
 	}
 	for (unsigned int i = 0; i < COUNT(pids); i++)
 		check_rc(0, tap_wait(pids[i]));
-	check_eq(8 * 500, *word);
-	check_eq(8 * 500 + 1, stat_of(h).objects);
+	check_eq(8 * 100, *word);
+	check_eq(8 * 100 + 1, stat_of(h).objects);
 	finish(h, POOL);
 }
 

@@ -11,7 +11,8 @@
 static void say(void *arg, enum heap_check_kind kind, const char *what, u64 where)
 {
 	(void)arg;
-	printf("# %s%s at %" PRIu64 "\n", kind == HEAP_CHECK_NOTE ? "note: " : "", what, (uint64_t)where);
+	if (kind == HEAP_CHECK_DAMAGE)
+		printf("# %s at %" PRIu64 "\n", what, (uint64_t)where);
 }
 
 static void say_object(void *arg, u32 slot, const struct heap_object *o)

@@ -47,7 +47,9 @@ def tells_image(verdict: Verdict) -> bool:
 def difference(one: Verdict, two: Verdict, names=("reader", "engine")) -> list[str]:
     """Nothing when they agree. images.c does not tell `image`."""
     mine, other = set(one.facts), set(two.facts)
-    if not (tells_image(one) and tells_image(two)):
+    if one.damaged != two.damaged:
+        mine, other = (facts & {"damaged 0", "damaged 1"} for facts in (mine, other))
+    elif not (tells_image(one) and tells_image(two)):
         mine, other = ({line for line in facts if not line.startswith("image ")} for facts in (mine, other))
     if mine == other:
         return []

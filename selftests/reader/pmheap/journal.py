@@ -175,7 +175,7 @@ class Journal:
             words[7] = change.trailer
         if tuple(words) == old:
             return
-        if self.lines.holds(number, words):
+        if self.lines.holds(number, tuple(words)):
             self.image.store_line(number, words)
         else:
             self.damages.add("journal: seal after replay", number)

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Sealed lines of one region."""
 
+from functools import lru_cache
+
 from .checksum import crc_words
 from .damages import Damages
 from .image import Image
 
 LOW = 0xFFFFFFFF
+
+
+# Who reads variants of one image computes nearly the same checksums each time.
+@lru_cache(maxsize=1 << 16)
+def line_crc(seed: int, number: int, words: tuple[int, ...]) -> int:
+    return crc_words(seed, (number, words[7] & LOW, *words[:7]))
 
 
 class Lines:
@@ -17,10 +25,10 @@ class Lines:
         self.damages = damages
         self.used: set[int] = set()
 
-    def crc(self, number: int, words) -> int:
-        return crc_words(self.seed, (number, words[7] & LOW, *words[:7]))
+    def crc(self, number: int, words: tuple[int, ...]) -> int:
+        return line_crc(self.seed, number, words)
 
-    def holds(self, number: int, words) -> bool:
+    def holds(self, number: int, words: tuple[int, ...]) -> bool:
         return self.crc(number, words) == words[7] >> 32
 
     def valid(self, number: int) -> bool:

@@ -20,10 +20,10 @@ class Region:
     def __init__(self, image: Image):
         self.damages = Damages()
         copy = superblock.find(image, self.damages)
-        self.geometry = copy.geometry
+        self.geometry, self.epoch = copy.geometry, copy.epoch
         self.lines = Lines(image, copy.seed, self.damages)
         superblock.check(copy, self.lines)
-        self.journal = Journal(self.lines, self.geometry, copy.epoch)
+        self.journal = Journal(self.lines, self.geometry, self.epoch)
         self.journal.replay()
         self.chunks = Chunks(self.lines, self.geometry)
         pages = Pages(self.lines, self.chunks)

@@ -4,6 +4,8 @@
 import re
 from pathlib import PurePosixPath
 
+# A list of programs in a shell script: name="word word $other".
+LIST = r'\b[a-z_]+="([a-z0-9_$ ]+)"'
 
 def _words(tree, path, pattern):
     return {word for match in re.finditer(pattern, tree.read(path).replace("\\\n", " "), re.M)
@@ -21,13 +23,11 @@ def check(tree):
     abi = {PurePosixPath(path).stem for path in tree.files("selftests/abi/*.c")}
     yield from _compare("selftests/abi/", abi, _words(tree, "selftests/abi/Makefile", r"^TEST_GEN_PROGS\s*\+?:?=(.*)$"),
                         "selftests/abi/Makefile")
-    yield from _compare("selftests/abi/", abi, _words(tree, "selftests/abi/run.sh", r'^(?:always|with_device)="([^"]*)"'),
-                        "selftests/abi/run.sh")
+    yield from _compare("selftests/abi/", abi, _words(tree, "selftests/abi/run.sh", LIST), "selftests/abi/run.sh")
     lib = {PurePosixPath(path).stem for path in tree.files("selftests/lib/*.c", "selftests/lib/*.cc")}
     yield from _compare("selftests/lib/", lib, _words(tree, "selftests/lib/Makefile", r"^(?:BOTH|\w+_ONLY)\s*:=(.*)$"),
                         "selftests/lib/Makefile")
-    yield from _compare("selftests/lib/", lib, _words(tree, "selftests/lib/run.sh", r'\b(?:both|tests)="([^"]*)"'),
-                        "selftests/lib/run.sh")
+    yield from _compare("selftests/lib/", lib, _words(tree, "selftests/lib/run.sh", LIST), "selftests/lib/run.sh")
     suites = re.search(r"^SUITES = \{(.*?)\}", tree.read("selftests/check/plan.py"), re.M | re.S)
     names = set(re.findall(r'"([\w-]+)":', suites[1] if suites else ""))
     table = re.search(r"^suite +what it is\n=+ =+\n(.*?)^=+ =+$", tree.read("Documentation/testing.rst"), re.M | re.S)
@@ -36,12 +36,12 @@ def check(tree):
 
 
 GOOD = {
-    "selftests/abi/pool.c": "", "selftests/abi/Makefile": "TEST_GEN_PROGS := pool\n", "selftests/abi/run.sh": 'always="pool"\n',
+    "selftests/abi/pool.c": "", "selftests/abi/Makefile": "TEST_GEN_PROGS := pool\n", "selftests/abi/run.sh": 'media="pool"\n',
     "selftests/lib/name.c": "", "selftests/lib/Makefile": "BOTH := name\n", "selftests/lib/run.sh": 'both="name"\ntests="$both"\n',
     "selftests/check/plan.py": 'SUITES = {"core": core}\n',
     "Documentation/testing.rst": "suite       what it is\n=========== =====\ncore        the engine\n=========== =====\n",
 }
-BAD = {"an ABI test that is not built": {"selftests/abi/new.c": "", "selftests/abi/run.sh": 'always="pool new"\n'},
+BAD = {"an ABI test that is not built": {"selftests/abi/new.c": "", "selftests/abi/run.sh": 'media="pool new"\n'},
        "an ABI test that is not run": {"selftests/abi/new.c": "", "selftests/abi/Makefile": "TEST_GEN_PROGS := pool new\n"},
        "a library test that is not run": {"selftests/lib/new.c": "", "selftests/lib/Makefile": "BOTH := name new\n"},
        "a suite that nobody explains": {"selftests/check/plan.py": 'SUITES = {"core": core, "vm": vm}\n'}}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Holds the engine against a reader that knows nothing but format.rst: run.sh BUILD_DIR
+#
+# Golden images, images made now (N random ones, and N power cuts), and FLIPS changes of each kind in some of them.
+# Prints TAP, one program's after the other's; exits 1 when something failed.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+status=0
+
+make -s -C "$here" O="$dir"
+rm -rf "$dir/golden.d" "$dir/images.d" "$dir/scenes.d"
+mkdir "$dir/golden.d" "$dir/images.d" "$dir/scenes.d"
+"$here/golden.py" unpack "$dir/golden.d"
+"$dir/images" "$dir/images.d"
+"$dir/images" "$dir/images.d" "${SEED:-1}" "${N:-60}"
+"$dir/scenes" "$dir/scenes.d" "${SEED:-1}" "${N:-60}"
+for image in "$dir"/scenes.d/*.img; do
+	"$dir/verdict" "$image" >"${image%.img}.txt"
+done
+
+"$here/vectors.py" || status=1
+"$here/agree.py" "$dir/golden.d" "$dir/verdict" || status=1
+"$here/agree.py" "$dir/images.d" "$dir/verdict" || status=1
+"$here/agree.py" "$dir/scenes.d" || status=1
+"$here/flips.py" "$dir/verdict" "${FLIPS:-60}" "$dir/images.d/objects.img" "$dir/images.d/log.img" \
+	"$dir/scenes.d/destroyed.img" || status=1
+exit "$status"
