@@ -19,8 +19,8 @@ from vm import VM
 KINDS = ("nvdimm", "emulate", "memmap", "virtio-pmem")
 TESTS = ("abi", "abi32", "lib")
 SIZE, NVDIMM_SIZE = "64M", "66M"
-# For the tests that take an emulated region away, which does not come back.
-SPARE = "16M"
+# For the four tests that take an emulated region away, which does not come back.
+SPARES = "16M,16M,16M,16M"
 TIMEOUT = 1800
 RESULT = re.compile(r"((?:not )?ok\b\s*\d*)(?: - )?(.*)")
 # The flush of virtio-pmem is an fsync() of the backing file, thousands of times: not on a disk.
@@ -35,7 +35,8 @@ def machine(options, scratch: str) -> VM:
     return VM(f"device-{options.kernel}", kernel=options.kernel, script=HERE / "guest/device.sh", put=put,
               env={"KINDS": " ".join(options.on), "TESTS": " ".join(options.tests)}, memmaps=[SIZE],
               nvdimms=[f"{scratch}/nvdimm.img:{NVDIMM_SIZE}"], virtio_pmems=[f"{scratch}/virtio.img:{SIZE}"],
-              modules=[f"{product.module(options.kernel)} emulate={SIZE},{SPARE}"], kernel_modules=["nbd"], timeout=TIMEOUT)
+              modules=[f"{product.module(options.kernel)} emulate={SIZE},{SPARES}"], kernel_modules=["nbd"],
+              timeout=TIMEOUT)
 
 
 class Show:

@@ -6,8 +6,12 @@
 # DIR holds the programs (default: where this script is); NAMEs run only those. In the environment PMHEAP_REGION
 # and PMHEAP_DEVICE say which region, see fixture.h; without PMHEAP_DEVICE the programs that need a block device
 # are left out. PMHEAP_SCOPE=media leaves out those whose results cannot depend on what the region is made of:
-# for the second and further kinds of region on one kernel. Prints one TAP stream, numbered through; exits 1 when a test failed, or when a program ended
-# before it had told all its results. For busybox as well.
+# for the second and further kinds of region on one kernel. The kernel's nbd module serves the reads held in
+# flight (pins); without PMHEAP_DEVICE detach uses up four spare emulated regions of 16M (see victim.h). What
+# is missing is skipped, and says so.
+#
+# Prints one TAP stream, numbered through; exits 1 when a test failed, or when a program ended before it had told
+# all its results. For busybox as well.
 set -u
 
 dir=${1:-$(dirname "$0")}
