@@ -552,7 +552,7 @@ static void follow(struct vector *x)
 static int change(struct vector *x)
 {
 	u32 i;
-	int err = x->pool->names_indexed ? map_reserve(&x->pool->name_count, x->names) : 0;
+	int err = x->names && x->pool->names_indexed ? map_reserve(&x->pool->name_count, x->names) : 0;
 
 	if (!err)
 		err = build(x);
