@@ -9,8 +9,8 @@ MAKEFLAGS += --no-print-directory
 
 all: user modules
 
-user:
-	@qemu-test/deps.sh @build @user
+user: deps
+	@qemu-test/deps.sh @user
 	+@$(MAKE) -C libuser O=$(BUILD)/libuser
 
 modules: $(KERNELS:%=module-%)
@@ -19,6 +19,12 @@ module: module-$(KERNEL)
 
 module-%:
 	+@qemu-test/module.sh $* $(BUILD)/kmod-$*
+
+# Also what the recipes themselves need, such as python3.
+check run shell kselftest-tree: deps
+
+deps:
+	@qemu-test/deps.sh @build
 
 check:
 	@selftests/check/check.py $(SUITES)
@@ -48,4 +54,4 @@ help:
 	@echo "make kselftest-tree             the ABI's tests inside a kernel's tools/testing/selftests"
 	@echo "make clean      removes build/ but for the fetched kernels in build/cache/"
 
-.PHONY: all user modules module check run shell install kselftest-tree clean help
+.PHONY: all deps user modules module check run shell install kselftest-tree clean help
