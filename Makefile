@@ -42,7 +42,7 @@ kselftest-tree:
 	@selftests/abi/tree.sh $(BUILD)/kselftest-tree
 
 clean:
-	find build -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +
+	[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name cache -exec rm -rf {} +
 
 help:
 	@echo "make            the library, the command, the examples, and the module for kernels $(KERNELS)"
