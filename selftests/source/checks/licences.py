@@ -15,7 +15,7 @@ RULES = (
     (r"", GPL),
 )
 # No place for a comment, or nothing to license.
-EXEMPT = re.compile(r"(.*/)?\.gitignore|LICENSES/.*|.*\.(json|img|xz|gz)")
+EXEMPT = re.compile(r"(.*/)?\.gitignore|LICENSES/.*|.*\.(json|img|xz|gz)|.*/golden/.*\.txt")
 SPDX = re.compile(r"SPDX-License-Identifier: (.+?)\s*(\*/|-->)?$")
 
 
