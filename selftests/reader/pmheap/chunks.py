@@ -56,9 +56,9 @@ class Chunks:
         return ""
 
     def has_page_lines(self, number: int) -> bool:
-        """Whether its page lines are sealed."""
+        """Whether they ought to be valid. A power cut may have torn those of a chunk on its way to a new owner."""
         chunk = self.table[number]
-        return number < self.geometry.front_chunks or bool(chunk and chunk.tenure)
+        return number < self.geometry.front_chunks or bool(chunk and chunk.state in (OWNED, META))
 
     def states(self) -> list[int]:
         count = Counter(chunk.state if chunk else QUARANTINED for chunk in self.table)

@@ -2,7 +2,7 @@
 """The page table, a chunk at a time."""
 
 from . import layouts
-from .chunks import META, OWNED, Chunks
+from .chunks import OWNED, Chunks
 from .classes import CLASSES, first_slot, slots_of
 from .geometry import PAGES_PER_CHUNK
 from .lines import Lines
@@ -40,10 +40,8 @@ class Pages:
                 self.damages.law(i != 0, "page: tenure of page 0", where)
                 return None
             wrong = wrong_owned(chunk, page, i)
-        elif chunk.state == META:
-            wrong = wrong_meta(page, number * PAGES_PER_CHUNK + i < self.geometry.front_pages)
         else:
-            return None
+            wrong = wrong_meta(page, number * PAGES_PER_CHUNK + i < self.geometry.front_pages)
         self.damages.law(not wrong, f"page: {wrong}", where)
         return None if wrong else page
 
@@ -81,6 +79,8 @@ def wrong_meta(page, front: bool) -> str:
         return "kind"
     if page.kind != BLOCK and page.class_:
         return "role"
-    if page.dist or page.reserved or page.type or page.pages or page.names:
+    if page.kind != BLOCK and page.pool:
+        return "owner"
+    if page.dist or page.reserved or page.type or page.pages or page.names or bits_of(page):
         return "fields of an object"
     return ""
