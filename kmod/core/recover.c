@@ -21,21 +21,33 @@ struct replay_line {
 	u32 n;
 };
 
+struct lane_header {
+	u64 settled_generation, retired_generation;
+	u32 settled_index;
+	bool settled_bad, retired_bad;
+};
+
+struct replay_half {
+	u64 *log;		/* the copy, in host order */
+	u32 lines;		/* of its chain */
+};
+
+struct replay_lane {
+	struct lane_header header;
+	struct replay_half half[2];
+};
+
 struct replay {
 	struct heap *h;
+	struct replay_lane *lane;
 	u64 *log;		/* copy of all halves */
+	u32 lines;		/* of all chains */
 	u32 records;
 	struct replay_line *line;
 	u32 nlines;
 	struct txn_user *user;
 	u32 nusers;
 	u32 lane_users;		/* where the present lane's begin */
-};
-
-struct lane_header {
-	u64 settled_generation, retired_generation;
-	u32 settled_index;
-	bool settled_bad, retired_bad;
 };
 
 /* A lane's lock is held until a vector has settled: only its newest record can have words to be stored. */
@@ -166,47 +178,69 @@ static void chain_tail(struct heap *h, u32 lane, const u64 *log, u32 pos, u64 re
 	}
 }
 
-static void half_collect(struct replay *r, u32 lane, const u64 *log, const struct lane_header *lh)
+/* Lines of the chain that a half begins with: whole records of one generation newer than `retired`. */
+static u32 half_chain(const struct replay *r, u32 lane, const u64 *log, u64 retired)
 {
-	struct heap *h = r->h;
 	u64 generation = record_generation(log);
 	u32 pos = 0, index = 0, n;
 
-	while (pos < h->g.half_lines) {
+	while (generation > retired && pos < r->h->g.half_lines) {
 		const u64 *w = log + pos * 8;
 
-		n = record_lines(h, lane, w, h->g.half_lines - pos);
-		if (!n || record_generation(w) != generation || record_index(w) != index ||
-		    generation <= lh->retired_generation)
+		n = record_lines(r->h, lane, w, r->h->g.half_lines - pos);
+		if (!n || record_generation(w) != generation || record_index(w) != index)
 			break;
-		newest_only(r);
-		if (record_parse(r, w, n, !settled(lh, w)))
-			heap_damage(h);
-		r->records++;
 		index++;
 		pos += n;
 	}
-	if (pos && (lh->settled_bad || lh->retired_bad))
-		heap_damage(h);
-	chain_tail(h, lane, log, pos, lh->retired_generation);
+	return pos;
 }
 
-/* Both halves, the older one first. The copies stay: the lines collected point into them. */
-static void lane_collect(struct replay *r, u32 lane)
+/* The copies of both halves stay: the lines collected later point into them. */
+static void lane_read(struct replay *r, u32 lane)
 {
 	struct heap *h = r->h;
+	struct replay_lane *l = &r->lane[lane];
 	size_t words = (size_t)h->g.half_lines * 8;
-	u64 *a = r->log + lane * 2 * words, *b = a + words;
-	struct lane_header lh;
-	bool swap;
+	u32 i;
 
-	header_read(h, lane, &lh);
-	half_read(h, lane, 0, a);
-	half_read(h, lane, 1, b);
-	swap = record_generation(a) > record_generation(b);
+	header_read(h, lane, &l->header);
+	for (i = 0; i < 2; i++) {
+		struct replay_half *half = &l->half[i];
+
+		half->log = r->log + (lane * 2 + i) * words;
+		half_read(h, lane, i, half->log);
+		half->lines = half_chain(r, lane, half->log, l->header.retired_generation);
+		r->lines += half->lines;
+		if (half->lines && (l->header.settled_bad || l->header.retired_bad))
+			heap_damage(h);
+		chain_tail(h, lane, half->log, half->lines, l->header.retired_generation);
+	}
+}
+
+static void half_collect(struct replay *r, const struct replay_half *half, const struct lane_header *lh)
+{
+	u32 pos, n;
+
+	for (pos = 0; pos < half->lines; pos += n) {
+		const u64 *w = half->log + pos * 8;
+
+		n = (u32)(w[0] >> 4) & 0xfff;
+		newest_only(r);
+		if (record_parse(r, w, n, !settled(lh, w)))
+			heap_damage(r->h);
+		r->records++;
+	}
+}
+
+/* The older half first. */
+static void lane_collect(struct replay *r, const struct replay_lane *l)
+{
+	u32 older = record_generation(l->half[0].log) > record_generation(l->half[1].log);
+
 	r->lane_users = r->nusers;
-	half_collect(r, lane, swap ? b : a, &lh);
-	half_collect(r, lane, swap ? a : b, &lh);
+	half_collect(r, &l->half[older], &l->header);
+	half_collect(r, &l->half[!older], &l->header);
 }
 
 static int line_order(const void *a, const void *b)
@@ -337,30 +371,45 @@ static int replay(struct replay *r)
 	return err;
 }
 
-/* Bounds: every log line holds at most two LINE pairs (a LINE has at least one WORD) or four USER pairs. */
-static int replay_init(struct replay *r, struct heap *h)
+static int logs_read(struct replay *r)
 {
-	size_t lines = (size_t)h->g.lanes * 2 * h->g.half_lines;
+	struct heap *h = r->h;
+	u32 lane;
 
-	memset(r, 0, sizeof(*r));
-	r->h = h;
-	r->log = port_alloc(lines * PMHEAP_LINE);
-	r->line = port_alloc(lines * 4 * sizeof(*r->line));
-	r->user = port_alloc(lines * 4 * sizeof(*r->user));
-	return r->log && r->line && r->user ? 0 : -ENOMEM;
+	r->lane = port_alloc(h->g.lanes * sizeof(*r->lane));
+	r->log = port_alloc((size_t)h->g.lanes * 2 * h->g.half_lines * PMHEAP_LINE);
+	if (!r->lane || !r->log)
+		return -ENOMEM;
+	for (lane = 0; lane < h->g.lanes; lane++)
+		lane_read(r, lane);
+	return 0;
+}
+
+/* Room: a log line holds four pairs, each of which is at most one line change or one user word. */
+static int logs_collect(struct replay *r)
+{
+	u32 lane;
+
+	r->line = port_alloc((size_t)r->lines * 4 * sizeof(*r->line));
+	r->user = port_alloc((size_t)r->lines * 4 * sizeof(*r->user));
+	if (!r->line || !r->user)
+		return -ENOMEM;
+	for (lane = 0; lane < r->h->g.lanes; lane++)
+		lane_collect(r, &r->lane[lane]);
+	return 0;
 }
 
 int recover_log(struct heap *h, u32 *records)
 {
-	struct replay r;
-	u32 lane;
-	int err = replay_init(&r, h);
+	struct replay r = { .h = h };
+	int err = logs_read(&r);
 
-	for (lane = 0; !err && lane < h->g.lanes; lane++)
-		lane_collect(&r, lane);
+	if (!err && r.lines)
+		err = logs_collect(&r);
 	*records = r.records;
 	if (!err && r.records)
 		err = h->p->readonly ? -EROFS : replay(&r);
+	port_free(r.lane);
 	port_free(r.log);
 	port_free(r.line);
 	port_free(r.user);
