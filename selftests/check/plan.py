@@ -66,6 +66,13 @@ def core_san() -> list[Job]:
             core_tests("core tsan", "core-tsan", {}, lambda name: name == "threads"))
 
 
+def lab() -> list[Job]:
+    """Short forms of what make crash does at length."""
+    core = BUILD / "selftests/core"
+    return [Job("crash lab", (core / "lab", "--seeds", "8", "--save", LOGS), needs=("build core",), timeout=900),
+            Job("crash lab sees", (core / "mutate", "--mutants", "8"), needs=("build core",), timeout=600)]
+
+
 def lib() -> list[Job]:
     run = ROOT / "selftests/lib/run.sh"
     return [Job("lib san", (run, BUILD / "selftests/lib-san", f"file:{LOGS}/lib-san.region", BUILD / "libuser-san/pmheap"),
@@ -119,7 +126,7 @@ def vm() -> list[Job]:
 
 # In the order in which their jobs begin, as far as what they need allows.
 SUITES = {
-    "device": device, "vm": vm, "core-san": core_san, "core": core, "reader": reader, "lib": lib, "valgrind": valgrind,
+    "device": device, "vm": vm, "core-san": core_san, "core": core, "lab": lab, "reader": reader, "lib": lib, "valgrind": valgrind,
     "static": static, "documents": documents, "install": install, "source": source,
 }
 

@@ -1,87 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "explore.h"
-
-static u64 mix(u64 h, u64 v)
-{
-	return (h ^ v) * 0x100000001b3ULL;
-}
-
-static u64 word_at(struct medium *m, struct heap_pool *pool, u64 off)
-{
-	u64 at, v;
-
-	EXPECT_EQ(heap_pool_chunk(pool, off / PMHEAP_CHUNK, &at), 0);
-	memcpy(&v, m->now + at + off % PMHEAP_CHUNK, 8);
-	return v;
-}
-
-static u64 pool_digest(struct medium *m, struct heap_pool *pool)
-{
-	struct heap_object o;
-	u64 h = 1, cursor = 0, off;
-	u8 name[255];
-	u32 len, i;
-	int found;
-
-	while ((found = heap_next(pool, HEAP_ANY_TYPE, &cursor, &o)) == 1)
-		h = mix(mix(mix(mix(h, o.off), o.size), o.type), word_at(m, pool, o.off));
-	EXPECT_EQ(found, 0);
-	for (cursor = 0; (found = heap_name_next(pool, &cursor, name, &len, &off)) == 1; h = mix(h, off))
-		for (i = 0; i < len; i++)
-			h = mix(h, name[i]);
-	EXPECT_EQ(found, 0);
-	return h;
-}
-
-static u64 attached_digest(struct medium *m, struct heap *h)
-{
-	struct heap_pool_info info;
-	struct heap_pool *pool;
-	u32 cursor = 0, i;
-	u64 d = 7;
-
-	while (!heap_pool_next(h, &cursor, &info)) {
-		for (i = 0; i < info.name_len; i++)
-			d = mix(d, (u8)info.name[i]);
-		d = mix(mix(mix(d, info.quota), info.span), info.mode);
-		EXPECT_EQ(heap_pool_open(h, info.name, &pool), 0);
-		d = mix(d, pool_digest(m, pool));
-		heap_pool_close(pool);
-	}
-	return d;
-}
-
-/* Allocate, publish, name, free, create: the recovered region has to be good for something. */
-static void use(struct heap *h)
-{
-	struct heap_pool_info info;
-	struct heap_pool *pool;
-	struct heap_owner *o;
-	u32 cursor = 0, failed;
-	u64 off;
-	struct heap_op op = { .kind = HEAP_OP_PUBLISH };
-	struct heap_pool_attr attr = { .mode = 0600 };
-
-	if (heap_pool_next(h, &cursor, &info))
-		return;
-	EXPECT_EQ(heap_pool_open(h, info.name, &pool), 0);
-	EXPECT_EQ(heap_owner_create(pool, &o), 0);
-	if (!heap_reserve(o, 48, 0, 3, 0, 1, &off)) {
-		op.off = off;
-		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
-		op = (struct heap_op){ .kind = HEAP_OP_NAME, .off = off, .name = (u8 *)"used", .name_len = 4 };
-		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
-		op = (struct heap_op){ .kind = HEAP_OP_UNNAME, .name = (u8 *)"used", .name_len = 4 };
-		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
-		op = (struct heap_op){ .kind = HEAP_OP_FREE, .off = off };
-		EXPECT_EQ(heap_apply(o, &op, 1, &failed), 0);
-	}
-	heap_owner_release(o);
-	heap_pool_close(pool);
-	EXPECT_EQ(heap_pool_create(h, "made after recovery", &attr, &pool), 0);
-	heap_pool_close(pool);
-	EXPECT_EQ(heap_pool_destroy(h, "made after recovery", NULL, NULL), 0);
-}
+#include "state.h"
 
 static void look_fails(const char *what, int err)
 {
@@ -102,9 +21,14 @@ static u64 recovered(struct medium *m, bool use_it)
 	heap_get_info(h, &info);
 	if (info.damaged)
 		look_fails("reports damage", (int)info.damaged);
-	d = attached_digest(m, h);
-	if (use_it)
-		use(h);
+	err = region_state(m, h, &d);
+	if (err)
+		look_fails("cannot be walked", err);
+	if (use_it) {
+		err = region_use(h);
+		if (err)
+			look_fails("cannot be used", err);
+	}
 	heap_detach(h, true);
 	return d;
 }
@@ -138,14 +62,14 @@ static void deep_fence(struct medium *m, void *arg)
 {
 	struct deep *d = arg;
 	struct explorer *x = d->x;
-	u32 k, n = m->ndirty < 4 ? m->ndirty : 4;
+	u32 k, n = m->pending.ndirty < 4 ? m->pending.ndirty : 4;
 
 	for (k = 0; k < 6 + n; k++) {
 		enum survive how = k < 2 ? (enum survive)k : k < 6 ? SURVIVE_RANDOM : SURVIVE_ONE;
 		u64 got;
 
 		medium_undo_begin(m->image);
-		medium_survive(m, how, rnd(&x->seed, m->ndirty ? m->ndirty : 1), &x->seed);
+		medium_survive(m, how, rnd(&x->seed, m->pending.ndirty ? m->pending.ndirty : 1), &x->seed);
 		got = recovered(m->image, false);
 		medium_undo(m->image);
 		x->deep_images++;
@@ -196,7 +120,7 @@ static void one_image(struct explorer *x, struct medium *m, enum survive how, u3
 static void crash_point(struct medium *m, void *arg)
 {
 	struct explorer *x = arg;
-	u32 k, n = m->ndirty;
+	u32 k, n = m->pending.ndirty;
 
 	m->on_fence = NULL;
 	if (x->points++ % x->every == 0) {

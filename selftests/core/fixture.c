@@ -55,11 +55,9 @@ u64 image_damages(const u8 *image, u64 size, bool loud, struct heap_check_report
 	int err;
 
 	m.now = malloc(size);
-	m.line_first = calloc(size / 64, sizeof(u32));
 	memcpy(m.now, image, size);
 	err = heap_check(&m.p, &c, r ? r : &own);
 	free(m.now);
-	free(m.line_first);
 	if (err && loud)
 		printf("# check could not look: %d\n", err);
 	return err ? ~0ULL : (r ? r : &own)->damages;

@@ -2,23 +2,17 @@
 /*
  * A medium made of memory, for tests of the engine: the recorder body of persist.h.
  *
- * What the CPU sees is `now`. What would survive a power cut at this instant is between `image` and `now`:
- * every store since then that no fence has made certain is pending, by cache line. The model, per line: any
- * prefix, in program order, of its pending cached stores (8-byte pieces), and any subset of its pending
- * non-temporal ones; a write-back or a non-temporal store is certain after the next fence of the same CPU
- * (cpu_now). Calls run one after another: how CPUs interleave inside calls is not explored here.
+ * What the CPU sees is `now`. A medium that tracks knows what a power cut at this instant could leave: it is
+ * between `image`, what is durable, and `now` (pending.h has the model). One with a trace writes down what the
+ * engine does to it, to be cut later. Calls run one after another unless a test switches CPUs in them (cpus.h).
  */
 #ifndef PMHEAP_SELFTESTS_MEDIUM_H
 #define PMHEAP_SELFTESTS_MEDIUM_H
 
+#include "pending.h"
 #include "persist.h"
 
-struct piece {			/* a pending 8-byte store */
-	u64 off, value;
-	bool streamed, flushed;
-	u32 cpu;		/* that streamed or flushed it: its fence makes it certain */
-	u32 next;		/* of the same line, in program order */
-};
+struct trace;
 
 struct undo {
 	u64 off, old;
@@ -28,15 +22,12 @@ struct medium {
 	struct persist p;
 	u8 *now;
 	bool tracking;		/* keep the pending stores, and what is durable in `image` */
-	struct piece *piece;
-	u32 npieces, cap;
-	u32 *line_first;	/* by line: index + 1 of its first pending piece */
-	u32 *dirty;		/* lines with pending pieces, each once */
-	u32 ndirty;
+	struct pending pending;
 	struct medium *image;	/* what is durable; crash images are built in it and taken back again */
-	bool undoing;
+	u32 marks;		/* layers of stores that can be taken back */
 	struct undo *undo;
 	u32 nundo, undo_cap;
+	struct trace *trace;	/* of all that is done to it, or NULL */
 	u64 stores, streams, flushes, fences;
 	void (*on_fence)(struct medium *m, void *arg);	/* a crash point: called before every fence */
 	void *arg;
@@ -50,24 +41,22 @@ void medium_free(struct medium *m);
 struct medium *medium_copy(const struct medium *m);
 void medium_track(struct medium *m);		/* from here on; all that is there now is durable */
 void medium_stop(struct medium *m);
+void medium_put(struct medium *m, u64 off, u64 value);	/* a store of no CPU: 8 bytes, little-endian already */
 void medium_undo_begin(struct medium *m);	/* stores can be taken back from here */
 void medium_undo(struct medium *m);
+u32 medium_mark(struct medium *m);		/* the same in layers: stores can be taken back to each mark */
+void medium_back(struct medium *m, u32 mark);
 
-/* Which of the pending stores survive. */
-enum survive {
-	SURVIVE_NONE,
-	SURVIVE_ALL,
-	SURVIVE_ONE,		/* only line number `which` of the dirty ones */
-	SURVIVE_BUT_ONE,
-	SURVIVE_RANDOM,
-};
 /* Build the image in m->image, between medium_undo_begin() and medium_undo() of that. */
 void medium_survive(struct medium *m, enum survive how, u32 which, u64 *seed);
-
-u32 rnd(u64 *seed, u32 n);
 
 extern long alloc_fail_at;	/* the n-th allocation from now fails; 0: none */
 extern long allocs;		/* outstanding */
 extern u32 cpu_now;		/* which CPU, so which lane first; the step's own choice */
+extern u32 task_now;		/* which task, for traces */
+extern u64 random_seed;		/* of port_random(); 0: the system's */
+extern void (*cpu_wait)(void);	/* a lock is taken: let others run; NULL: wait as threads do */
+extern void (*cpu_switch)(void);	/* after every primitive: a chance to run somebody else */
+extern int cpu_held;		/* depth of persist_begin(): the CPU must stay */
 
 #endif

@@ -4,7 +4,11 @@
 #include "medium.h"
 
 long alloc_fail_at, allocs;
-u32 cpu_now;
+u32 cpu_now, task_now;
+u64 random_seed;
+void (*cpu_wait)(void);
+void (*cpu_switch)(void);
+int cpu_held;
 
 void *port_alloc(size_t bytes)
 {
@@ -37,8 +41,15 @@ u32 port_cpu(void)
 
 void port_random(void *buf, size_t len)
 {
-	if (getrandom(buf, len, 0) != (ssize_t)len)
-		abort();
+	u8 *to = buf;
+
+	if (!random_seed) {
+		if (getrandom(buf, len, 0) != (ssize_t)len)
+			abort();
+		return;
+	}
+	while (len--)
+		*to++ = (u8)rnd(&random_seed, 256);
 }
 
 /* From tables made once, one for each byte of the word: another form than the module's on purpose. */
@@ -104,9 +115,22 @@ void port_mutex_destroy(struct port_mutex *m)
 	pthread_mutex_destroy(&m->m);
 }
 
+/* A lock may sleep, and so must not be asked for between persist_begin() and persist_end(). */
+static void may_sleep(void)
+{
+	assert(!cpu_held);
+	if (cpu_switch)
+		cpu_switch();
+}
+
 void port_mutex_lock(struct port_mutex *m)
 {
-	pthread_mutex_lock(&m->m);
+	may_sleep();
+	if (!cpu_wait)
+		pthread_mutex_lock(&m->m);
+	else
+		while (pthread_mutex_trylock(&m->m))
+			cpu_wait();
 }
 
 int port_mutex_trylock(struct port_mutex *m)
@@ -131,7 +155,12 @@ void port_rwsem_destroy(struct port_rwsem *s)
 
 void port_rwsem_read(struct port_rwsem *s)
 {
-	pthread_rwlock_rdlock(&s->s);
+	may_sleep();
+	if (!cpu_wait)
+		pthread_rwlock_rdlock(&s->s);
+	else
+		while (pthread_rwlock_tryrdlock(&s->s))
+			cpu_wait();
 }
 
 void port_rwsem_read_done(struct port_rwsem *s)
@@ -141,7 +170,12 @@ void port_rwsem_read_done(struct port_rwsem *s)
 
 void port_rwsem_write(struct port_rwsem *s)
 {
-	pthread_rwlock_wrlock(&s->s);
+	may_sleep();
+	if (!cpu_wait)
+		pthread_rwlock_wrlock(&s->s);
+	else
+		while (pthread_rwlock_trywrlock(&s->s))
+			cpu_wait();
 }
 
 void port_rwsem_write_done(struct port_rwsem *s)
