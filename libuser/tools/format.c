@@ -125,6 +125,17 @@ static int format_device(struct tool *t, const char *path, uint8_t uuid[16])
 	return rc ? failed(t, path, rc) : EXIT_DONE;
 }
 
+int format_scratch(const struct tool *t, const char *path, uint64_t size)
+{
+	struct target missing = { .kind = TARGET_MISSING };
+	struct tool format = *t;
+	uint8_t uuid[16];
+
+	format.size = size;
+	format.given |= OPT_SIZE;
+	return format_file(&format, path, &missing, uuid);
+}
+
 int run_format(struct tool *t)
 {
 	const char *path = t->args[0];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* pmheap: the admin command. Finds the subcommand, reads options, opens what most subcommands need. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,8 @@ static const struct command commands[] = {
 	{ "stat", "REGION POOL", "show how full a pool is", OPT_JSON, 2, 2, run_stat },
 	{ "check", "REGION|DEVICE|IMAGE [--list]", "verify a region that nobody uses",
 	  OPT_LIST | OPT_JSON, 1, 1, run_check },
+	{ "lab", "[--size S] PROGRAM [ARGUMENT...]", "run a program and tell where it forgets to make stores durable",
+	  OPT_SIZE | OPT_PROGRAM | OPT_JSON, 1, INT_MAX, run_lab },
 	{ "version", "", "show the version", OPT_JSON, 0, 0, run_version },
 };
 
@@ -172,7 +175,10 @@ static int read_options(struct tool *t, const struct command *c, int argc, char 
 {
 	int index, option, rc;
 
-	while ((option = getopt_long(argc, argv, "h", long_options, &index)) != -1) {
+	/* What follows a program's name is the program's. */
+	const char *letters = c->options & OPT_PROGRAM ? "+h" : "h";
+
+	while ((option = getopt_long(argc, argv, letters, long_options, &index)) != -1) {
 		if (option == 'h')
 			return usage(stdout, c) + 1;
 		if (option == '?' )

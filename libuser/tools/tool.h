@@ -33,6 +33,7 @@ enum tool_option {
 	OPT_HOME = 1 << 10,
 	OPT_OWNER = 1 << 11,
 	OPT_TYPE = 1 << 12,
+	OPT_PROGRAM = 1 << 13,	/* no option: the first argument is a program, and all after it are its own */
 };
 
 struct tool {
@@ -67,6 +68,7 @@ int run_stat(struct tool *t);
 int run_objects(struct tool *t);
 int run_names(struct tool *t);
 int run_check(struct tool *t);
+int run_lab(struct tool *t);
 int run_version(struct tool *t);
 
 /* "pmheap: COMMAND: ..." on stderr. */
@@ -77,6 +79,9 @@ int failed(const struct tool *t, const char *what, int err);
 /* Open for looking. A file: region that needs recovery is recovered, as by any program that opens it. */
 int open_region(const struct tool *t, const char *spelling, struct region **r);
 int open_pool(const struct tool *t, const char *spelling, const char *pool, struct region **r, struct pmheap **h);
+
+/* format.c: a new file that holds an empty region; 0, or an exit code when it has complained. */
+int format_scratch(const struct tool *t, const char *path, uint64_t size);
 
 /* size.c */
 int parse_size(const char *text, uint64_t *bytes);	/* -EINVAL, -ERANGE */
