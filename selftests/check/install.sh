@@ -40,6 +40,17 @@ runs() { # PROGRAM
 		"$dir/opt/sbin/pmheap" check "$dir/region"
 }
 
+lab_finds_a_late_store() {
+	local found
+	# shellcheck disable=SC2046  # words
+	gcc -std=gnu11 $(pkg-config --cflags libpmheap-lab) libuser/examples/orders.c -o "$dir/orders" \
+		$(pkg-config --libs libpmheap-lab) || return 1
+	"$dir/opt/sbin/pmheap" lab "$dir/orders" {} || return 1
+	found=$("$dir/opt/sbin/pmheap" lab "$dir/orders" {} late)
+	echo "$found"
+	[[ $found == "late: libuser/examples/orders.c:"*"1 mistake" ]]
+}
+
 exports_no_more_than_its_map() {
 	diff <(nm -D --defined-only "$dir/opt/lib/libpmheap.so" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort) \
 		<(sed -n 's/^\t\t\(pmheap_[a-z_0-9]*\);$/\1/p' libuser/libpmheap.map | sort)
@@ -68,6 +79,7 @@ shows "a program compiles against the static library" compiles static "$dir/opt/
 shows "and runs" runs static
 shows "the shared library exports what its map says" exports_no_more_than_its_map
 shows "the static library exports the same" static_exports_no_more
+shows "a program compiles for the lab, which finds its mistake" lab_finds_a_late_store
 shows "the command tells its version" "$dir/opt/sbin/pmheap" version
 shows "the manual has no groff warnings" manual_is_sound
 shows "man finds a page" env MANPAGER=cat man 3 pmheap_open

@@ -66,11 +66,15 @@ def core_san() -> list[Job]:
             core_tests("core tsan", "core-tsan", {}, lambda name: name == "threads"))
 
 
-def lab() -> list[Job]:
+def crash() -> list[Job]:
     """Short forms of what make crash does at length."""
     core = BUILD / "selftests/core"
     return [Job("crash lab", (core / "lab", "--seeds", "8", "--save", LOGS), needs=("build core",), timeout=900),
             Job("crash lab sees", (core / "mutate", "--mutants", "8"), needs=("build core",), timeout=600)]
+
+
+def lab() -> list[Job]:
+    return [Job("lab", (PYTHON, ROOT / "selftests/lab/run.py", BUILD / "libuser", LOGS / "lab"), needs=("build user",))]
 
 
 def lib() -> list[Job]:
@@ -126,7 +130,8 @@ def vm() -> list[Job]:
 
 # In the order in which their jobs begin, as far as what they need allows.
 SUITES = {
-    "device": device, "vm": vm, "core-san": core_san, "core": core, "lab": lab, "reader": reader, "lib": lib, "valgrind": valgrind,
+    "device": device, "vm": vm, "core-san": core_san, "core": core, "crash": crash, "reader": reader, "lib": lib,
+    "lab": lab, "valgrind": valgrind,
     "static": static, "documents": documents, "install": install, "source": source,
 }
 
