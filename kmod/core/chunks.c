@@ -551,12 +551,13 @@ static void plan_done(struct heap_pool *pool, const u32 *phys)
 int plan_commit(struct heap_pool *pool, u32 new_type)
 {
 	u32 n = pool->planned, i = 0;
-	u32 *logical = port_alloc(sizeof(*logical) * 2 * (n + 1)), *phys = logical + n;
+	u32 *logical = port_alloc(sizeof(*logical) * 2 * (n + 1)), *phys;
 	struct heap_chunk *c;
 	int err;
 
 	if (!logical)
 		return -ENOMEM;
+	phys = logical + n;
 	list_for_each_entry(c, &pool->plan, plan)
 		logical[i++] = c->logical;
 	err = chunks_take(pool, logical, phys, n);
