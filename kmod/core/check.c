@@ -147,7 +147,7 @@ static void check_huge(struct walk_state *w, u32 i)
 			check_say(w, HEAP_CHECK_DAMAGE, "names are counted where no object starts", no);
 		return;
 	}
-	n = DIV_ROUND_UP(pages, PMHEAP_PAGES_PER_CHUNK);
+	n = (u32)DIV_ROUND_UP((u64)pages, PMHEAP_PAGES_PER_CHUNK);
 	if (pages <= PMHEAP_PAGES_PER_CHUNK)
 		check_say(w, HEAP_CHECK_DAMAGE, "a huge object is none", no);
 	for (k = 0; k < n; k++) {

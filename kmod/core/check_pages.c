@@ -22,7 +22,7 @@ static bool cover(struct chunk_walk *k, u32 from, u32 n)
 {
 	u32 i;
 
-	if (from + n > PMHEAP_PAGES_PER_CHUNK || pages_next(k->covered, from, true) < from + n)
+	if (n > PMHEAP_PAGES_PER_CHUNK - from || pages_next(k->covered, from, true) < from + n)
 		return false;
 	for (i = from; i < from + n; i++)
 		k->covered[i / 64] |= 1ULL << (i % 64);

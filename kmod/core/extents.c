@@ -122,8 +122,8 @@ int huge_make(struct heap_pool *pool, u64 pages, u32 type, struct heap_span **ou
 int huge_load(struct heap_pool *pool, u32 phys)
 {
 	struct heap *h = pool->h;
-	u32 logical = h->chunk[phys].logical, pages = h->chunk[phys].pages, i;
-	u32 n = DIV_ROUND_UP(pages, PMHEAP_PAGES_PER_CHUNK);
+	u32 logical = h->chunk[phys].logical, pages = h->chunk[phys].pages;
+	u64 n = DIV_ROUND_UP((u64)pages, PMHEAP_PAGES_PER_CHUNK), i;	/* `pages` may be any lie */
 	struct pmheap_media_chunk m;
 	struct heap_span *s;
 
