@@ -297,9 +297,17 @@ struct walk {
 	u32 slot;
 };
 
+static int walk_root(struct heap_pool *pool, struct walk *w)
+{
+	w->block = pool->name_root;
+	w->at = 0;
+	return w->block ? node_check(pool, NULL, w->block, 0, 0, 0) : 0;
+}
+
+/* The depth must fall by one: so a walk ends, whatever the nodes say of their parents. */
 static int walk_up(struct heap_pool *pool, struct walk *w)
 {
-	struct pmheap_media_names n;
+	struct pmheap_media_names n, up;
 	int err = line_read(pool->h, block_line(w->block, 0), &n);
 
 	if (err)
@@ -311,6 +319,10 @@ static int walk_up(struct heap_pool *pool, struct walk *w)
 	if (le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN)
 		return -EUCLEAN;
 	err = names_block_check(pool, le32_to_cpu(n.parent));
+	if (!err)
+		err = line_read(pool->h, block_line(le32_to_cpu(n.parent), 0), &up);
+	if (!err && up.depth + 1 != n.depth)
+		err = -EUCLEAN;
 	if (err)
 		return err;
 	w->block = le32_to_cpu(n.parent);
@@ -357,11 +369,12 @@ static int walk_next(struct heap_pool *pool, struct walk *w)
 
 int names_index(struct heap_pool *pool)
 {
-	struct walk w = { .block = pool->name_root };
-	int found, err = 0;
+	struct walk w;
+	int found, err;
 
 	if (pool->names_indexed)
 		return 0;
+	err = walk_root(pool, &w);
 	while (!err && (found = walk_next(pool, &w))) {
 		err = found < 0 ? found : map_reserve(&pool->name_count, 1);
 		if (!err) {
@@ -407,10 +420,10 @@ int heap_name_next(struct heap_pool *pool, u64 *cursor, u8 name[PMHEAP_OBJECT_NA
 		return -EINVAL;
 	port_mutex_lock(&pool->names);
 	if (!*cursor)
-		w.block = pool->name_root;
+		found = walk_root(pool, &w);
 	else
 		found = names_block_check(pool, w.block);
-	if (found == -EUCLEAN)		/* the caller's mistake, not the medium's */
+	if (found == -EUCLEAN && *cursor)	/* the caller's mistake, not the medium's */
 		found = -EINVAL;
 	if (!found)
 		found = walk_next(pool, &w);
