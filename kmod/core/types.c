@@ -31,6 +31,31 @@ static __le32 *type_entry(void *line, u32 at)
 	return (__le32 *)line + at;
 }
 
+/* A type block's number comes from media: it has to be one of this pool's. */
+static int type_block_check(struct heap_pool *pool, u32 block)
+{
+	u32 slot, role;
+	int err = blocks_owner(pool->h, block, &slot, &role);
+
+	if (err == -EINVAL || (!err && (slot != pool->slot || role != PMHEAP_ROLE_TYPES))) {
+		heap_damage(pool->h);
+		err = -EUCLEAN;
+	}
+	return err;
+}
+
+/* Entry i into the index: a type stands once, and those without an entry never. */
+static int type_take(struct heap_pool *pool, u32 i, u32 type)
+{
+	if (!type || type == HEAP_ANY_TYPE || map_get(&pool->type_index, type)) {
+		heap_damage(pool->h);
+		return -EUCLEAN;
+	}
+	pool->type[i + 1] = type;
+	map_set(&pool->type_index, type, i + 1);
+	return 0;
+}
+
 int types_load(struct heap_pool *pool)
 {
 	struct heap *h = pool->h;
@@ -50,15 +75,16 @@ int types_load(struct heap_pool *pool)
 	for (i = 0; !err && i < have; i++) {
 		struct type_place p = place_of(i);
 
-		no = block_line(p.ext == HEAP_NONE ? block : le32_to_cpu(more.type_block[p.ext]), p.line);
-		if (no != last)
-			err = no / PMHEAP_LINES_PER_PAGE / PMHEAP_PAGES_PER_CHUNK < h->g.chunks ?
-				line_read(h, no, &line) : -EUCLEAN;
+		if (p.ext != HEAP_NONE && p.line == 1 && !p.at) {
+			block = le32_to_cpu(more.type_block[p.ext]);
+			err = type_block_check(pool, block);
+		}
+		no = block_line(block, p.line);
+		if (!err && no != last)
+			err = line_read(h, no, &line);
 		last = no;
-		if (err)
-			break;
-		pool->type[i + 1] = le32_to_cpu(*type_entry(&line, p.at));
-		map_set(&pool->type_index, pool->type[i + 1], i + 1);
+		if (!err)
+			err = type_take(pool, i, le32_to_cpu(*type_entry(&line, p.at)));
 	}
 	pool->types = have;
 	return err;
