@@ -10,6 +10,27 @@
 
 /* ---- reading heads ---- */
 
+/* What the fields of a head must be for the pool to be opened. Those that mean nothing yet are check's affair. */
+static bool head_lawful(u32 slot, const struct pmheap_media_pool *head, const struct pmheap_media_pool_more *more)
+{
+	static const u8 none[sizeof(head->uuid)];
+	u64 span = le64_to_cpu(head->span);
+	u32 name = le32_to_cpu(more->name_len);
+
+	return head->role == PMHEAP_ROLE_POOL && le16_to_cpu(head->pool) == slot &&
+	       memcmp(head->uuid, none, sizeof(none)) && span && !(span % PMHEAP_CHUNK) &&
+	       span <= PMHEAP_SPAN_MAX && !(le64_to_cpu(head->home) % PMHEAP_CHUNK) && name &&
+	       name <= PMHEAP_POOL_NAME_MAX && !(le32_to_cpu(more->mode) & ~0777U) &&
+	       le32_to_cpu(more->types) <= PMHEAP_TYPES_MAX;
+}
+
+static bool pool_name_ok(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && len <= PMHEAP_POOL_NAME_MAX && !strchr(name, '/');
+}
+
 static int head_read(struct heap *h, u32 slot, struct heap_pool_info *info)
 {
 	u32 block = h->slot[slot].block, i;
@@ -20,6 +41,8 @@ static int head_read(struct heap *h, u32 slot, struct heap_pool_info *info)
 
 	if (!err)
 		err = line_read(h, block_line(block, 1), &more);
+	if (!err && !head_lawful(slot, &head, &more))
+		err = -EUCLEAN;
 	if (err)
 		return err;
 	memset(info, 0, sizeof(*info));
@@ -32,15 +55,11 @@ static int head_read(struct heap *h, u32 slot, struct heap_pool_info *info)
 	info->gid = le32_to_cpu(head.gid);
 	info->mode = le32_to_cpu(more.mode);
 	info->name_len = le32_to_cpu(more.name_len);
-	if (head.role != PMHEAP_ROLE_POOL || le16_to_cpu(head.pool) != slot || !info->name_len ||
-	    info->name_len > PMHEAP_POOL_NAME_MAX || !info->span || info->span % PMHEAP_CHUNK ||
-	    info->span > PMHEAP_SPAN_MAX || info->mode & ~0777U || le32_to_cpu(more.types) > PMHEAP_TYPES_MAX)
-		return -EUCLEAN;
 	for (i = 0; !err && i * 56 < info->name_len; i++) {
 		err = line_read(h, block_line(block, PMHEAP_POOL_NAME_LINE + i), &name);
 		memcpy(info->name + i * 56, name.word, min_t(u32, 56, info->name_len - i * 56));
 	}
-	return err;
+	return !err && (strlen(info->name) != info->name_len || !pool_name_ok(info->name)) ? -EUCLEAN : err;
 }
 
 /* Of a damaged pool nothing is known but that it is there: it keeps its chunks and cannot be opened. */
@@ -274,13 +293,6 @@ void heap_pool_get_info(struct heap_pool *pool, struct heap_pool_info *info)
 }
 
 /* ---- creating ---- */
-
-static bool pool_name_ok(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len && len <= PMHEAP_POOL_NAME_MAX && !strchr(name, '/');
-}
 
 /* Defaults: all the region for quota; 16 x quota (or region), at least 64 GiB, for span. */
 static int attr_complete(const struct heap *h, const struct heap_pool_attr *attr, struct heap_pool_info *info)
