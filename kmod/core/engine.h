@@ -201,7 +201,7 @@ int recover_log(struct heap *h, u32 *records);	/* counts; replays unless read-on
 
 /* ---- open.c ---- */
 
-/* Everything of attach but a new epoch: read the superblock, replay, load the tables. */
+/* Everything of attach but a new epoch: read the superblock, replay, load the tables. What p may not store is asked before. */
 int heap_load(struct persist *p, struct heap **out);
 void heap_unload(struct heap *h);
 int super_read(struct persist *p, struct heap_info *info, struct geometry *g, u32 *epoch);

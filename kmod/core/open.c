@@ -224,8 +224,6 @@ int heap_load(struct persist *p, struct heap **out)
 	port_mutex_init(&h->chunks);
 	port_mutex_init(&h->blocks);
 	err = super_read(p, &h->info, &h->g, &h->epoch);
-	if (!err && h->info.ro_compat & ~PMHEAP_FEATURE_RO_COMPAT_KNOWN && !p->readonly)
-		err = -EROFS;
 	if (!err) {
 		h->seed = line_seed(h->info.uuid);
 		port_atomic64_set(&h->damaged, h->info.damaged);
@@ -256,9 +254,14 @@ static void finish_destroys(struct heap *h)
 
 int heap_attach(struct persist *p, struct heap **out)
 {
+	struct heap_info info;
 	struct heap *h;
-	int err = heap_load(p, &h);
+	int err = heap_probe(p, &info);
 
+	if (!err && info.ro_compat & ~PMHEAP_FEATURE_RO_COMPAT_KNOWN && !p->readonly)
+		err = -EROFS;
+	if (!err)
+		err = heap_load(p, &h);
 	if (err)
 		return err;
 	if (!p->readonly) {
