@@ -5,7 +5,7 @@
  *   superblocks    both whole and alike; both epochs valid
  *   chunk table    every line sealed, every chunk free, metadata, quarantined or owned exactly once
  *   page table     runs and extents whole and apart; every byte of a pool's chunk is somebody's or free
- *   blocks         every block named by its owner, and reached from it
+ *   blocks         every block in use sealed, named by its owner, and reached from it
  *   pools, names   heads, types, directories; names point at live objects and are counted where they point
  *
  * It looks at the medium line by line itself; only the name directory is walked with the engine's own eyes.
@@ -41,6 +41,27 @@ void check_object(struct walk_state *w, u32 slot, u64 off, u64 size, u32 type)
 
 /* ---- superblocks ---- */
 
+/* What does not decide whether a copy counts. They are alike, or it is said: so one of them is looked at. */
+static void check_identity(struct walk_state *w)
+{
+	u64 no = (w->h->info.damaged ? w->h->g.copy : 0) / PMHEAP_LINE + 1;
+	struct pmheap_media_identity id;
+	struct pmheap_media_line l;
+	u32 i, len;
+
+	if (line_read(w->h, no, &id))
+		return;
+	if (le32_to_cpu(id.mode) & ~0777U || check_zero(id.uuid, 0, sizeof(id.uuid)) ||
+	    !check_zero(id.reserved, 0, sizeof(id.reserved)))
+		check_say(w, HEAP_CHECK_DAMAGE, "the region's identity breaks its law", no);
+	len = le32_to_cpu(id.label_len);
+	for (i = 0; i < 2; i++)
+		if (!line_read(w->h, no - 1 + PMHEAP_SUPER_LABEL + i, &l) &&
+		    !check_zero(&l, len > i * 56 ? min_t(u32, len - i * 56, 56) : 0, 56))
+			check_say(w, HEAP_CHECK_DAMAGE, "bytes behind the region's label are not 0",
+				  no - 1 + PMHEAP_SUPER_LABEL + i);
+}
+
 static void check_super(struct walk_state *w)
 {
 	u64 first = 0, second = w->h->g.copy / PMHEAP_LINE;
@@ -61,6 +82,9 @@ static void check_super(struct walk_state *w)
 		    le64_to_cpu(e) != epoch_word(w->h->seed, no, (u32)le64_to_cpu(e)))
 			check_say(w, HEAP_CHECK_DAMAGE, "an epoch fails its check", no);
 	}
+	check_identity(w);
+	if (w->h->info.ro_compat & ~PMHEAP_FEATURE_RO_COMPAT_KNOWN)
+		check_say(w, HEAP_CHECK_NOTE, "the region has features that forbid this version to write to it", 0);
 }
 
 /* ---- chunk table ---- */
@@ -90,6 +114,19 @@ static void check_owned(struct walk_state *w, u32 i, const struct pmheap_media_c
 	map_set(&w->logical, key, i + 1);
 }
 
+/* FREE promises zeroes to the next owner. */
+static void check_free(struct walk_state *w, u32 i, u64 no)
+{
+	u64 at = (u64)i * PMHEAP_CHUNK, end = at + PMHEAP_CHUNK;
+
+	for (; at < end; at += PMHEAP_PAGE) {
+		if (persist_read(w->h->p, w->page, at, PMHEAP_PAGE) || !check_zero(w->page, 0, PMHEAP_PAGE)) {
+			check_say(w, HEAP_CHECK_DAMAGE, "a free chunk is not zero", no);
+			return;
+		}
+	}
+}
+
 static void check_chunk(struct walk_state *w, u32 i)
 {
 	u64 no = geometry_chunk_line(&w->h->g, i);
@@ -105,11 +142,14 @@ static void check_chunk(struct walk_state *w, u32 i)
 	    fixed != (c.kind == PMHEAP_KIND_FIXED) || fixed > (c.state == PMHEAP_CHUNK_META) ||
 	    (c.state != PMHEAP_CHUNK_META && c.kind))
 		check_say(w, HEAP_CHECK_DAMAGE, "a chunk line breaks its law", no);
+	if (fixed ? c.tenure : c.state == PMHEAP_CHUNK_META && !c.tenure)
+		check_say(w, HEAP_CHECK_DAMAGE, "a metadata chunk's tenure breaks its law", no);
 	if (c.state != PMHEAP_CHUNK_OWNED && (c.pages || c.names || c.type || c.pool || c.logical))
 		check_say(w, HEAP_CHECK_DAMAGE, "a chunk without a pool has a place or an object", no);
 	switch (c.state) {
 	case PMHEAP_CHUNK_FREE:
 		w->r->chunks_free++;
+		check_free(w, i, no);
 		break;
 	case PMHEAP_CHUNK_DIRTY:
 		w->r->chunks_dirty++;
@@ -172,8 +212,10 @@ static int check_chunks(struct walk_state *w)
 		err = map_init(&w->names, 64);
 	if (!err)
 		err = map_reserve(&w->names, w->h->g.chunks);
-	for (i = 0; !err && i < w->h->g.chunks; i++)
+	for (i = 0; !err && i < w->h->g.chunks; i++) {
 		check_chunk(w, i);
+		err = port_breathe();
+	}
 	for (i = 0; !err && i < w->h->g.chunks; i++)
 		check_huge(w, i);
 	for (i = 0; !err && i < w->h->g.chunks; i++)
@@ -208,7 +250,8 @@ static int check_all(struct walk_state *w)
 	check_super(w);
 	pools_open(w, true);
 	w->place = port_alloc(sizeof(*w->place) * w->h->g.chunks);
-	if (!w->place)
+	w->page = port_alloc(PMHEAP_PAGE);
+	if (!w->place || !w->page)
 		return -ENOMEM;
 	err = check_chunks(w);
 	if (!err)
@@ -246,6 +289,7 @@ int heap_check(struct persist *p, const struct heap_check *c, struct heap_check_
 	map_free(&w.names);
 	map_free(&w.reached);
 	port_free(w.place);
+	port_free(w.page);
 	heap_unload(w.h);
 	return err;
 }

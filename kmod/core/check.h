@@ -9,9 +9,11 @@ struct walk_state {
 	struct heap *h;
 	const struct heap_check *c;
 	struct heap_check_report *r;
+	u8 *page;			/* room for one */
 	u32 *place;			/* by chunk: huge pages that cover it from its start */
 	struct heap_map logical;	/* slot << 32 | logical -> chunk + 1 */
 	struct heap_map names;		/* line number -> names counted in it by its own word, then taken off */
+	bool names_unsure;		/* a directory could not be walked: what is left there proves nothing */
 	struct heap_map reached;	/* block -> 1 when something points at it */
 };
 
@@ -20,6 +22,9 @@ int check_line(struct walk_state *w, u64 no, void *line);	/* says and returns th
 void check_object(struct walk_state *w, u32 slot, u64 off, u64 size, u32 type);
 u32 check_type(struct walk_state *w, u32 slot, u32 index, u64 line);	/* the type; says when out of range */
 int check_chunk_pages(struct walk_state *w, u32 chunk);
+bool check_zero(const void *bytes, u32 from, u32 end);
+int check_block(struct walk_state *w, u32 slot, u32 block, u32 role);
+int check_names(struct walk_state *w, struct heap_pool *pool);
 int check_pools(struct walk_state *w);
 int check_blocks(struct walk_state *w);
 

@@ -158,7 +158,9 @@ static void check_meta_chunk(struct walk_state *w, u32 chunk)
 		if (fixed != (m.kind == PMHEAP_PAGE_FIXED) || (!fixed && m.kind != PMHEAP_PAGE_FREE &&
 							       m.kind != PMHEAP_PAGE_BLOCK) ||
 		    m.dist || m.reserved || m.type || m.pages || m.names || m.bits[0] || m.bits[1] || m.bits[2] ||
-		    m.bits[3] || (m.kind != PMHEAP_PAGE_BLOCK && (m.class || m.pool)))
+		    m.bits[3] || (m.kind != PMHEAP_PAGE_BLOCK && (m.class || m.pool)) ||
+		    (m.kind == PMHEAP_PAGE_BLOCK && (m.class < PMHEAP_ROLE_POOL || m.class > PMHEAP_ROLE_NAMES ||
+						     le16_to_cpu(m.pool) >= w->h->g.pools)))
 			check_say(w, HEAP_CHECK_DAMAGE, "a metadata page's line breaks its law", no);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* Check: pool table, heads, types, name directories and the blocks they are made of. */
+/* Check: pool table, heads, types and the blocks they are made of. */
 #include "check.h"
 
 static int reach(struct walk_state *w, u32 block)
@@ -14,20 +14,13 @@ static int reach(struct walk_state *w, u32 block)
 	return 0;
 }
 
-/* Whole block: all 64 lines sealed, line 0 and the page line naming owner and role. */
-static int check_block(struct walk_state *w, u32 slot, u32 block, u32 role)
+/* The 64 lines of a block in use: all sealed, the first naming owner and role. */
+static void check_block_lines(struct walk_state *w, u32 slot, u32 block, u32 role)
 {
 	struct pmheap_media_line l;
 	struct pmheap_media_pool head;
-	u32 i, owner, is;
-	int err;
+	u32 i;
 
-	if (!block || block / PMHEAP_PAGES_PER_CHUNK >= w->h->g.chunks || blocks_owner(w->h, block, &owner, &is) ||
-	    owner != slot || is != role) {
-		check_say(w, HEAP_CHECK_DAMAGE, "a metadata block is not its owner's", block_line(block, 0));
-		return 0;
-	}
-	err = reach(w, block);
 	for (i = 0; i < PMHEAP_LINES_PER_PAGE; i++) {
 		if (check_line(w, block_line(block, i), &l) || i)
 			continue;
@@ -35,7 +28,31 @@ static int check_block(struct walk_state *w, u32 slot, u32 block, u32 role)
 		if (head.role != role || le16_to_cpu(head.pool) != slot)
 			check_say(w, HEAP_CHECK_DAMAGE, "a metadata block's head is another's", block_line(block, 0));
 	}
+}
+
+/* -EUCLEAN: said, and not to be looked into. */
+int check_block(struct walk_state *w, u32 slot, u32 block, u32 role)
+{
+	u32 owner, is;
+	int err;
+
+	if (!block || block / PMHEAP_PAGES_PER_CHUNK >= w->h->g.chunks || blocks_owner(w->h, block, &owner, &is) ||
+	    owner != slot || is != role) {
+		check_say(w, HEAP_CHECK_DAMAGE, "a metadata block is not its owner's", block_line(block, 0));
+		return -EUCLEAN;
+	}
+	err = reach(w, block);
+	if (!err)
+		check_block_lines(w, slot, block, role);
 	return err;
+}
+
+bool check_zero(const void *bytes, u32 from, u32 end)
+{
+	const u8 *b = bytes;
+
+	/* All equal to their neighbour, and one of them zero. */
+	return from >= end || (!b[from] && !memcmp(b + from, b + from + 1, end - from - 1));
 }
 
 u32 check_type(struct walk_state *w, u32 slot, u32 index, u64 line)
@@ -51,6 +68,14 @@ u32 check_type(struct walk_state *w, u32 slot, u32 index, u64 line)
 	return s->open->type[index];
 }
 
+static void check_type_block(struct walk_state *w, u32 block)
+{
+	struct pmheap_media_line l;
+
+	if (!line_read(w->h, block_line(block, 0), &l) && (((const u8 *)&l)[1] || !check_zero(&l, 4, 56)))
+		check_say(w, HEAP_CHECK_DAMAGE, "a type block's reserved words are not 0", block_line(block, 0));
+}
+
 static int check_types(struct walk_state *w, u32 slot, const struct pmheap_media_pool_more *more)
 {
 	u32 have = le32_to_cpu(more->types), i;
@@ -60,116 +85,62 @@ static int check_types(struct walk_state *w, u32 slot, const struct pmheap_media
 		u32 block = le32_to_cpu(more->type_block[i]);
 		bool needed = have > PMHEAP_TYPES_INLINE + i * PMHEAP_TYPES_PER_BLOCK;
 
-		if (needed || block)
-			err = check_block(w, slot, block, PMHEAP_ROLE_TYPES);
-	}
-	return err;
-}
-
-/* ---- names ---- */
-
-/* A name found by the walk has to be what a look-up of it finds: on its own way, and only there. */
-static void check_name(struct walk_state *w, struct heap_pool *pool, const u8 *name, u32 len, u64 off, u32 block)
-{
-	struct name_place at;
-	struct heap_object o;
-	struct heap_span *s;
-	bool unloaded = false;
-	u64 no;
-
-	w->r->names++;
-	if (w->c->name)
-		w->c->name(w->c->arg, pool->slot, name, len, off);
-	if (name_find(pool, NULL, name, len, &at) || !at.found || at.block != block || at.off != off)
-		check_say(w, HEAP_CHECK_DAMAGE, "a name is not on its hash's way, or stands twice", block_line(block, 0));
-	if (heap_object(pool, off, &o) || o.off != off || o.state != HEAP_OBJECT_PUBLISHED) {
-		check_say(w, HEAP_CHECK_DAMAGE, "a name points at no published object", block_line(block, 0));
-		return;
-	}
-	s = span_at(pool, off, &unloaded);
-	no = s->kind == SPAN_HUGE ? geometry_chunk_line(&w->h->g, pool_chunk(pool, off / PMHEAP_CHUNK)->phys) :
-	     geometry_page_line(&w->h->g, (u64)pool_chunk(pool, off / PMHEAP_CHUNK)->phys * PMHEAP_PAGES_PER_CHUNK +
-				off % PMHEAP_CHUNK / PMHEAP_PAGE);
-	if (!map_get(&w->names, no))
-		check_say(w, HEAP_CHECK_DAMAGE, "a line counts too few names", no);
-	else
-		map_set(&w->names, no, map_get(&w->names, no) - 1);
-}
-
-static int check_node(struct walk_state *w, struct heap_pool *pool, u32 block)
-{
-	struct pmheap_media_children c;
-	u32 i;
-	int err = check_block(w, pool->slot, block, PMHEAP_ROLE_NAMES);
-
-	if (err || line_read(w->h, block_line(block, 1), &c))
-		return err;
-	for (i = 0; i < PMHEAP_NAME_FAN; i++)
-		if (c.child[i] && names_block_check(pool, le32_to_cpu(c.child[i])))
-			check_say(w, HEAP_CHECK_DAMAGE, "a child in the name directory is no node of the pool",
-				  block_line(block, 1));
-	return 0;
-}
-
-static void check_parent(struct walk_state *w, struct heap_pool *pool, u32 block)
-{
-	struct pmheap_media_names n;
-	struct pmheap_media_children c;
-
-	if (line_read(w->h, block_line(block, 0), &n) || names_block_check(pool, le32_to_cpu(n.parent)) ||
-	    le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN ||
-	    line_read(w->h, block_line(le32_to_cpu(n.parent), 1), &c) ||
-	    le32_to_cpu(c.child[le32_to_cpu(n.parent_slot)]) != block)
-		check_say(w, HEAP_CHECK_DAMAGE, "a node of the name directory is not its parent's child",
-			  block_line(block, 0));
-}
-
-static int check_nodes(struct walk_state *w, struct heap_pool *pool)
-{
-	const struct region_blocks *b;
-	u32 i;
-	int err = 0;
-
-	for (b = w->h->block_list; b; b = b->next) {
-		for (i = 0; !err && i < PMHEAP_PAGES_PER_CHUNK; i++) {
-			u32 block = b->chunk * PMHEAP_PAGES_PER_CHUNK + i;
-
-			if (b->role[i] != PMHEAP_ROLE_NAMES || b->pool[i] != pool->slot)
-				continue;
-			if (block != pool->name_root)
-				check_parent(w, pool, block);
-			err = check_node(w, pool, block);
-		}
-	}
-	return err;
-}
-
-/* Nodes first, as the page lines tell of them; then every name the engine's walk passes. */
-static int check_names(struct walk_state *w, struct heap_pool *pool)
-{
-	u8 name[PMHEAP_OBJECT_NAME_MAX];
-	u64 cursor = 0, off;
-	u32 len;
-	int found, err;
-
-	if (!pool->name_root)
-		return 0;
-	if (names_block_check(pool, pool->name_root))
-		check_say(w, HEAP_CHECK_DAMAGE, "the name directory's root is no node of the pool",
-			  block_line(pool->name_root, 0));
-	err = check_nodes(w, pool);
-	while (!err && (found = heap_name_next(pool, &cursor, name, &len, &off))) {
-		if (found < 0) {
-			check_say(w, HEAP_CHECK_DAMAGE, "the name directory cannot be walked to its end",
-				  block_line(pool->name_root, 0));
-			break;
-		}
-		check_name(w, pool, name, len, off, (u32)(cursor >> 8));
+		if (!needed && !block)
+			continue;
+		err = check_block(w, slot, block, PMHEAP_ROLE_TYPES);
+		if (!err)
+			check_type_block(w, block);
+		else if (err == -EUCLEAN)
+			err = 0;
 	}
 	return err;
 }
 
 /* ---- pools ---- */
+
+/* Words that mean nothing yet; the engine opens a pool whatever they hold. */
+static void check_reserved(struct walk_state *w, const struct pmheap_media_pool *head,
+			   const struct pmheap_media_pool_more *more, u32 block)
+{
+	if (head->reserved0 || head->flags)
+		check_say(w, HEAP_CHECK_DAMAGE, "a pool's reserved words are not 0", block_line(block, 0));
+	if (more->reserved[0] || more->reserved[1] || more->reserved[2])
+		check_say(w, HEAP_CHECK_DAMAGE, "a pool's reserved words are not 0", block_line(block, 1));
+}
+
+/* The name's bytes are the engine's law, those behind it are ours; line 7 is empty. */
+static void check_padding(struct walk_state *w, u32 len, u32 block)
+{
+	struct pmheap_media_line l;
+	u32 i;
+
+	for (i = 0; i <= PMHEAP_POOL_NAME_LINES; i++) {
+		u64 no = block_line(block, PMHEAP_POOL_NAME_LINE + i);
+		u32 from = i < PMHEAP_POOL_NAME_LINES && len > i * 56 ? min_t(u32, len - i * 56, 56) : 0;
+
+		if (!line_read(w->h, no, &l) && !check_zero(&l, from, 56))
+			check_say(w, HEAP_CHECK_DAMAGE, "bytes behind a pool's name are not 0", no);
+	}
+}
+
+static void check_head(struct walk_state *w, u32 slot)
+{
+	const struct region_slot *s = &w->h->slot[slot];
+	struct pmheap_media_pool head;
+	struct pmheap_media_pool_more more;
+	u32 i;
+
+	if (line_read(w->h, block_line(s->block, 0), &head) || line_read(w->h, block_line(s->block, 1), &more))
+		return;
+	if (s->damaged)
+		check_say(w, HEAP_CHECK_DAMAGE, "a pool's head breaks its law", block_line(s->block, 0));
+	check_reserved(w, &head, &more, s->block);
+	check_padding(w, le32_to_cpu(more.name_len), s->block);
+	for (i = 0; !s->damaged && i < slot; i++)
+		if (w->h->slot[i].state == PMHEAP_POOL_LIVE && !w->h->slot[i].damaged &&
+		    !strcmp(w->h->slot[i].info.name, s->info.name))
+			check_say(w, HEAP_CHECK_DAMAGE, "two pools have one name", block_line(s->block, 2));
+}
 
 static int check_pool(struct walk_state *w, u32 slot)
 {
@@ -178,9 +149,14 @@ static int check_pool(struct walk_state *w, u32 slot)
 	int err;
 
 	w->r->pools++;
+	if (!s->block)		/* check_slot() has said so */
+		return 0;
 	err = check_block(w, slot, s->block, PMHEAP_ROLE_POOL);
-	if (err || s->damaged || check_line(w, block_line(s->block, 1), &more))
-		return err;
+	if (err)
+		return err == -EUCLEAN ? 0 : err;
+	check_head(w, slot);
+	if (s->damaged || line_read(w->h, block_line(s->block, 1), &more))
+		return 0;
 	err = check_types(w, slot, &more);
 	if (!err && s->open)
 		err = check_names(w, s->open);
@@ -208,7 +184,7 @@ static void names_left(struct walk_state *w)
 {
 	u32 i;
 
-	for (i = 0; i <= w->names.mask; i++)
+	for (i = 0; !w->names_unsure && i <= w->names.mask; i++)
 		if (w->names.entry[i].key && w->names.entry[i].value)
 			check_say(w, HEAP_CHECK_DAMAGE, "a line counts more names than there are", w->names.entry[i].key);
 }
@@ -227,7 +203,17 @@ int check_pools(struct walk_state *w)
 	return err;
 }
 
-/* What nobody reaches is lost; what a dying pool has is on its way back. */
+/* A damaged pool's blocks cannot be reached, a dying one's are on their way back. */
+static void check_unreached(struct walk_state *w, u32 slot, u32 role, u32 block)
+{
+	const struct region_slot *s = &w->h->slot[slot];
+
+	check_block_lines(w, slot, block, role);
+	if (s->state != PMHEAP_POOL_DYING && !s->damaged)
+		check_say(w, HEAP_CHECK_DAMAGE, "a metadata block belongs to nobody",
+			  geometry_page_line(&w->h->g, block));
+}
+
 int check_blocks(struct walk_state *w)
 {
 	struct region_blocks *b;
@@ -240,9 +226,8 @@ int check_blocks(struct walk_state *w)
 			if (!b->role[i] || b->role[i] == 0xff)
 				continue;
 			w->r->blocks++;
-			if (!map_get(&w->reached, block) && w->h->slot[b->pool[i]].state != PMHEAP_POOL_DYING)
-				check_say(w, HEAP_CHECK_DAMAGE, "a metadata block belongs to nobody",
-					  geometry_page_line(&w->h->g, block));
+			if (!map_get(&w->reached, block))
+				check_unreached(w, b->pool[i], b->role[i], block);
 		}
 	}
 	return 0;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* Check: the name directory of a pool. */
+#include "check.h"
+
+/* A name found by the walk has to be what a look-up of it finds: on its own way, and only there. */
+static void check_name(struct walk_state *w, struct heap_pool *pool, const u8 *name, u32 len, u64 off, u32 block)
+{
+	struct name_place at;
+	struct heap_object o;
+	struct heap_span *s;
+	bool unloaded = false;
+	u64 no;
+
+	w->r->names++;
+	if (w->c->name)
+		w->c->name(w->c->arg, pool->slot, name, len, off);
+	if (name_find(pool, NULL, name, len, &at) || !at.found || at.block != block || at.off != off)
+		check_say(w, HEAP_CHECK_DAMAGE, "a name is not on its hash's way, or stands twice", block_line(block, 0));
+	if (heap_object(pool, off, &o) || o.off != off || o.state != HEAP_OBJECT_PUBLISHED) {
+		check_say(w, HEAP_CHECK_DAMAGE, "a name points at no published object", block_line(block, 0));
+		return;
+	}
+	s = span_at(pool, off, &unloaded);
+	no = s->kind == SPAN_HUGE ? geometry_chunk_line(&w->h->g, pool_chunk(pool, off / PMHEAP_CHUNK)->phys) :
+	     geometry_page_line(&w->h->g, (u64)pool_chunk(pool, off / PMHEAP_CHUNK)->phys * PMHEAP_PAGES_PER_CHUNK +
+				off % PMHEAP_CHUNK / PMHEAP_PAGE);
+	if (!map_get(&w->names, no))
+		check_say(w, HEAP_CHECK_DAMAGE, "a line counts too few names", no);
+	else
+		map_set(&w->names, no, map_get(&w->names, no) - 1);
+}
+
+/* An entry's first line; whether the name stands in its place, the walk tells. */
+static void check_entry(struct walk_state *w, struct heap_pool *pool, u64 no)
+{
+	struct pmheap_media_name e;
+
+	if (line_read(w->h, no, &e))
+		return;
+	if (!e.off && !check_zero(&e, 0, 56))
+		check_say(w, HEAP_CHECK_DAMAGE, "an empty entry of a name directory is not zero", no);
+	if (e.off && (!e.len || !check_zero(e.reserved, 0, sizeof(e.reserved)) ||
+		      !check_zero(e.head, e.len, PMHEAP_NAME_HEAD_BYTES)))
+		check_say(w, HEAP_CHECK_DAMAGE, "an entry of a name directory breaks its law", no);
+}
+
+static int check_node(struct walk_state *w, struct heap_pool *pool, u32 block)
+{
+	struct pmheap_media_names n;
+	struct pmheap_media_children c;
+	struct pmheap_media_line l;
+	u32 i;
+	int err = check_block(w, pool->slot, block, PMHEAP_ROLE_NAMES);
+
+	if (err)
+		return err == -EUCLEAN ? 0 : err;
+	if (!line_read(w->h, block_line(block, 0), &n) && (n.reserved0 || !check_zero(n.reserved, 0, sizeof(n.reserved))))
+		check_say(w, HEAP_CHECK_DAMAGE, "a name node's reserved words are not 0", block_line(block, 0));
+	for (i = 0; i < PMHEAP_NAME_FAN; i++)
+		check_entry(w, pool, block_line(block, PMHEAP_NAME_FIRST + i * PMHEAP_NAME_LINES));
+	for (i = PMHEAP_NAME_FIRST + PMHEAP_NAME_FAN * PMHEAP_NAME_LINES; i < PMHEAP_LINES_PER_PAGE; i++)
+		if (!line_read(w->h, block_line(block, i), &l) && !check_zero(&l, 0, 56))
+			check_say(w, HEAP_CHECK_DAMAGE, "an empty line of a name node is not zero", block_line(block, i));
+	if (line_read(w->h, block_line(block, 1), &c))
+		return 0;
+	if (c.reserved)
+		check_say(w, HEAP_CHECK_DAMAGE, "a name node's reserved words are not 0", block_line(block, 1));
+	for (i = 0; i < PMHEAP_NAME_FAN; i++)
+		if (c.child[i] && names_block_check(pool, le32_to_cpu(c.child[i])))
+			check_say(w, HEAP_CHECK_DAMAGE, "a child in the name directory is no node of the pool",
+				  block_line(block, 1));
+	return 0;
+}
+
+static void check_parent(struct walk_state *w, struct heap_pool *pool, u32 block)
+{
+	struct pmheap_media_names n;
+	struct pmheap_media_children c;
+
+	if (line_read(w->h, block_line(block, 0), &n) || names_block_check(pool, le32_to_cpu(n.parent)) ||
+	    le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN ||
+	    line_read(w->h, block_line(le32_to_cpu(n.parent), 1), &c) ||
+	    le32_to_cpu(c.child[le32_to_cpu(n.parent_slot)]) != block)
+		check_say(w, HEAP_CHECK_DAMAGE, "a node of the name directory is not its parent's child",
+			  block_line(block, 0));
+}
+
+static int check_nodes(struct walk_state *w, struct heap_pool *pool)
+{
+	const struct region_blocks *b;
+	u32 i;
+	int err = 0;
+
+	for (b = w->h->block_list; b; b = b->next) {
+		for (i = 0; !err && i < PMHEAP_PAGES_PER_CHUNK; i++) {
+			u32 block = b->chunk * PMHEAP_PAGES_PER_CHUNK + i;
+
+			if (b->role[i] != PMHEAP_ROLE_NAMES || b->pool[i] != pool->slot)
+				continue;
+			if (block != pool->name_root)
+				check_parent(w, pool, block);
+			err = check_node(w, pool, block);
+		}
+	}
+	return err;
+}
+
+/* Nodes first, as the page lines tell of them; then every name the engine's walk passes. */
+int check_names(struct walk_state *w, struct heap_pool *pool)
+{
+	u8 name[PMHEAP_OBJECT_NAME_MAX];
+	u64 cursor = 0, off;
+	u32 len;
+	int found, err;
+
+	if (!pool->name_root)
+		return 0;
+	if (names_block_check(pool, pool->name_root))
+		check_say(w, HEAP_CHECK_DAMAGE, "the name directory's root is no node of the pool",
+			  block_line(pool->name_root, 0));
+	err = check_nodes(w, pool);
+	while (!err && (found = heap_name_next(pool, &cursor, name, &len, &off))) {
+		if (found < 0) {
+			check_say(w, HEAP_CHECK_DAMAGE, "the name directory cannot be walked to its end",
+				  block_line(pool->name_root, 0));
+			w->names_unsure = true;
+			break;
+		}
+		check_name(w, pool, name, len, off, (u32)(cursor >> 8));
+	}
+	return err;
+}
