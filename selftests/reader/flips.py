@@ -20,69 +20,13 @@ import sys
 from multiprocessing import Pool
 from pathlib import Path
 
-import verdicts
 from pmheap.checksum import crc_words
-from pmheap.damages import Damages
 from pmheap.geometry import LINE
-from pmheap.image import Image
-from pmheap.journal import Lane
-from pmheap.lines import LOW, Lines
-from pmheap.region import Region
+from pmheap.lines import LOW
 from pmheap.superblock import SEALED
+from target import Pokes, Target, judge
 
 WORDS_BITS = 56 * 8
-
-
-class Target:
-    """An image as it stands, and the lines in it that mean something, by what they are."""
-
-    def __init__(self, path: Path):
-        self.path, self.image = path, Image(path)
-        region = Region(Image(path))
-        self.geometry = region.geometry
-        self.lines = Lines(self.image, region.lines.seed, Damages())
-        lanes = [Lane(self.lines, self.geometry, region.epoch, number) for number in range(self.geometry.lanes)]
-        self.records = [(lane, record) for lane in lanes for half in (0, 1) for record in lane.chain(half)[0]]
-        self.groups: dict[str, list[int]] = {}
-        for line in region.used_lines:
-            self.groups.setdefault(self._kind(line), []).append(line)
-
-    def _kind(self, line: int) -> str:
-        at, geometry = line * LINE, self.geometry
-        for kind, end in (("super", geometry.pool_table), ("slot", geometry.chunk_table),
-                          ("chunk", geometry.page_table), ("page", geometry.front_pages * 4096)):
-            if at < end:
-                return f"page {self.image.line(line)[0]}" if kind == "page" else kind
-        if at < geometry.lane_table:
-            return "block"
-        return "copy" if at >= geometry.copy else "log" if at >= geometry.lane_table + 4096 else "lane"
-
-    def choose(self, rng: random.Random) -> int:
-        return rng.choice(self.groups[rng.choice(sorted(self.groups))])
-
-    def flip(self, rng: random.Random) -> list[tuple[int, bytes]]:
-        line = self.choose(rng)
-        return [(line * LINE, flipped(self.image.line(line), rng.randrange(LINE * 8)))]
-
-    def forge(self, rng: random.Random) -> list[tuple[int, bytes]]:
-        line, bit = self.choose(rng), rng.randrange(WORDS_BITS)
-        while not self.lines.valid(line):
-            line = self.choose(rng)
-        # Both superblocks, or all that is found is that they differ.
-        both = (line, line + self.geometry.copy // LINE) if line < SEALED else (line,)
-        return [(number * LINE, self._sealed(number, flipped(self.image.line(number), bit))) for number in both]
-
-    def _sealed(self, number: int, line: bytes) -> bytes:
-        words = struct.unpack("<8Q", line)
-        return struct.pack("<8Q", *words[:7], words[7] & LOW | self.lines.crc(number, words) << 32)
-
-    def record(self, rng: random.Random) -> list[tuple[int, bytes]]:
-        lane, record = rng.choice(self.records)
-        data = struct.pack(f"<{len(record.words)}Q", *record.words)
-        words = struct.unpack(f"<{len(record.words)}Q", flipped(data, rng.randrange(len(data) * 8)))
-        crc = crc_words(self.lines.seed, (lane.number, words[0], words[1] & LOW, *words[2:]))
-        words = (words[0], words[1] & LOW | crc << 32, *words[2:])
-        return [(record.first * LINE, struct.pack(f"<{len(words)}Q", *words))]
 
 
 def flipped(data: bytes, bit: int) -> bytes:
@@ -91,17 +35,38 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(changed)
 
 
-def judge(case) -> tuple[bool, list[str]]:
-    """Whether the reader finds damage, and the disagreement if there is one."""
-    path, pokes = case
-    image = Image(path)
-    for at, data in pokes:
-        image.poke(at, data)
-    reader = verdicts.of_reader(image)
-    found = verdicts.difference(reader, verdicts.of_engine(sys.argv[1], path, pokes))
-    if found:
-        found.insert(0, f"{path.name} " + " ".join(f"{at}={data.hex()}" for at, data in pokes))
-    return reader.damaged, found
+def choose(target: Target, rng: random.Random) -> int:
+    return rng.choice(target.groups[rng.choice(sorted(target.groups))])
+
+
+def flip(target: Target, rng: random.Random) -> Pokes:
+    line = choose(target, rng)
+    return [(line * LINE, flipped(target.image.line(line), rng.randrange(LINE * 8)))]
+
+
+def forge(target: Target, rng: random.Random) -> Pokes:
+    line, bit = choose(target, rng), rng.randrange(WORDS_BITS)
+    while not target.lines.valid(line):
+        line = choose(target, rng)
+    # Both superblocks, or all that is found is that they differ.
+    both = (line, line + target.geometry.copy // LINE) if line < SEALED else (line,)
+    return [target.seal(number, flipped(target.image.line(number), bit)) for number in both]
+
+
+def record(target: Target, rng: random.Random) -> Pokes:
+    lane, chosen = rng.choice(target.records)
+    form = f"<{len(chosen.words)}Q"
+    data = struct.pack(form, *chosen.words)
+    words = struct.unpack(form, flipped(data, rng.randrange(len(data) * 8)))
+    crc = crc_words(target.lines.seed, (lane.number, words[0], words[1] & LOW, *words[2:]))
+    return [(chosen.first * LINE, struct.pack(form, words[0], words[1] & LOW | crc << 32, *words[2:]))]
+
+
+KINDS = {"flip": flip, "forge": forge, "record": record}
+
+
+def run(case) -> tuple[bool, list[str]]:
+    return judge(sys.argv[1], *case)
 
 
 def main() -> int:
@@ -112,15 +77,14 @@ def main() -> int:
     with Pool() as pool:
         for number, (target, kind) in enumerate(tests, 1):
             rng = random.Random(f"{target.path.stem} {kind}")
-            cases = [(target.path, getattr(target, kind)(rng)) for _ in range(count)]
-            results = list(pool.imap(judge, cases, chunksize=4))
+            cases = [(target.path, KINDS[kind](target, rng)) for _ in range(count)]
+            results = list(pool.imap(run, cases, chunksize=4))
             wrong = [found for _, found in results if found]
             damaged = sum(damaged for damaged, _ in results)
-            print(f"{'not ok' if wrong else 'ok'} {number} - {kind} {target.path.stem}: {damaged} of {count} are damage",
-                  flush=True)
+            print(f"{'not ok' if wrong else 'ok'} {number} - {kind} {target.path.stem}: {damaged} of {count} damaged")
             failed += bool(wrong)
             for line in (line for found in wrong for line in found):
-                print(f"# {line}")
+                print(f"# {line}", flush=True)
     return int(bool(failed) or not tests)
 
 

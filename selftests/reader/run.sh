@@ -3,8 +3,8 @@
 #
 # Holds the engine against a reader that knows nothing but format.rst: run.sh BUILD_DIR
 #
-# Golden images, and images made now: N random ones, and N power cuts. What the two say of single flipped bits and of
-# forged lines is compared by flips.py, by hand: status.rst tells where they still differ.
+# Golden images, and images made now: N random ones, and N power cuts. Then each law of the format broken by itself,
+# and FLIPS random changes of each kind an image: seals, words under good seals, and records.
 # Prints TAP, one program's after the other's; exits 1 when something failed.
 set -eu
 
@@ -28,4 +28,6 @@ done
 "$here/agree.py" "$dir/golden.d" "$dir/verdict" || status=1
 "$here/agree.py" "$dir/images.d" "$dir/verdict" || status=1
 "$here/agree.py" "$dir/scenes.d" || status=1
+"$here/laws.py" "$dir/verdict" "$dir/golden.d/objects.img" || status=1
+"$here/flips.py" "$dir/verdict" "${FLIPS:-15}" flip,forge,record "$dir"/golden.d/*.img || status=1
 exit "$status"

@@ -8,6 +8,7 @@ from pmheap.image import Image
 from pmheap.region import Region
 
 SHOWN = 8
+PATIENCE = 60            # seconds; a loaded machine needs a few
 
 
 class Verdict:
@@ -32,8 +33,13 @@ def of_reader(image: Image) -> Verdict:
 def of_engine(program, path, pokes=()) -> Verdict:
     """What the program `verdict` says, when these (offset, bytes) are put into the image first."""
     words = [str(program), str(path), *(f"{at}={data.hex()}" for at, data in pokes)]
-    run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    return Verdict(run.stdout.splitlines() if run.returncode == 0 else [f"exit status {run.returncode} {run.stdout}"])
+    try:
+        run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        return Verdict([f"died: no end after {PATIENCE} s"])
+    if run.returncode:
+        return Verdict([f"died with status {run.returncode}", *(f"# {line}" for line in run.stderr.splitlines())])
+    return Verdict(run.stdout.splitlines())
 
 
 def of_text(path) -> Verdict:
@@ -48,7 +54,7 @@ def difference(one: Verdict, two: Verdict, names=("reader", "engine")) -> list[s
     """Nothing when they agree. images.c does not tell `image`."""
     mine, other = set(one.facts), set(two.facts)
     if one.damaged != two.damaged:
-        mine, other = (facts & {"damaged 0", "damaged 1"} for facts in (mine, other))
+        mine, other = ({line for line in facts if line.startswith(("damaged", "died"))} for facts in (mine, other))
     elif not (tells_image(one) and tells_image(two)):
         mine, other = ({line for line in facts if not line.startswith("image ")} for facts in (mine, other))
     if mine == other:
