@@ -222,6 +222,10 @@ u32 chunks_available(struct heap_pool *pool, int *why)
 	u64 quota = READ_ONCE(h->slot[pool->slot].quota);
 	u32 region, room = HEAP_NONE;
 
+	if (h->slot[pool->slot].doubt) {
+		*why = -EUCLEAN;
+		return 0;
+	}
 	port_mutex_lock(&h->chunks);
 	region = h->free.count + h->dirty.count + h->zeroing;
 	port_mutex_unlock(&h->chunks);

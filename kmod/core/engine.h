@@ -84,6 +84,7 @@ struct chunk_list {
 struct region_slot {
 	u8 state;
 	bool damaged;			/* live, but its block cannot be read */
+	bool doubt;			/* a chunk whose line is lost may be its own: it does not grow */
 	u32 block;
 	struct chunk_list chunks;	/* under heap.chunks */
 	struct heap_pool *open;
@@ -267,6 +268,7 @@ struct heap_chunk {
 	u32 logical, tenure;
 	bool pending;			/* planned by the reserve under way, not the pool's yet */
 	bool loaded;
+	bool doubtful;			/* a huge object whose chunk line is lost may reach into it from below */
 	u16 largest;			/* longest stretch of free pages, when loaded */
 	u16 huge_pages;			/* pages from the start that `huge` covers */
 	struct heap_span *huge;

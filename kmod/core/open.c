@@ -139,13 +139,29 @@ int heap_probe(struct persist *p, struct heap_info *info)
 
 /* ---- chunk table ---- */
 
+/*
+ * Whose may a chunk be whose line is lost? Its page 0 tells its last owner; if that is lost too, anybody's. A pool
+ * that might have to take the chunk back must not fill its place.
+ */
+static void chunk_doubt(struct heap *h, u32 chunk)
+{
+	struct pmheap_media_page m;
+	bool known = !line_read(h, geometry_page_line(&h->g, (u64)chunk * PMHEAP_PAGES_PER_CHUNK), &m);
+	u32 i;
+
+	heap_damage(h);
+	for (i = 0; i < h->g.pools; i++)
+		if (!known || i == le16_to_cpu(m.pool))
+			h->slot[i].doubt = true;
+}
+
 static void chunk_load_line(struct heap *h, u32 i)
 {
 	struct region_chunk *c = &h->chunk[i];
 	struct pmheap_media_chunk m;
+	int err = line_read(h, geometry_chunk_line(&h->g, i), &m);
 
-	c->state = PMHEAP_CHUNK_QUARANTINED;
-	if (!line_read(h, geometry_chunk_line(&h->g, i), &m)) {
+	if (!err) {
 		c->state = m.state;
 		c->kind = m.kind;
 		c->pool = le16_to_cpu(m.pool);
@@ -153,11 +169,11 @@ static void chunk_load_line(struct heap *h, u32 i)
 		c->tenure = le32_to_cpu(m.tenure);
 		c->pages = le32_to_cpu(m.pages);
 	}
-	if (c->state > PMHEAP_CHUNK_QUARANTINED || (i < geometry_front_chunks(&h->g)) != (c->kind == PMHEAP_KIND_FIXED) ||
+	if (err || c->state > PMHEAP_CHUNK_QUARANTINED ||
+	    (i < geometry_front_chunks(&h->g)) != (c->kind == PMHEAP_KIND_FIXED) ||
 	    (c->state == PMHEAP_CHUNK_OWNED && (c->pool >= h->g.pools || h->slot[c->pool].state == PMHEAP_POOL_FREE))) {
-		if (c->state != PMHEAP_CHUNK_QUARANTINED)
-			heap_damage(h);
 		c->state = PMHEAP_CHUNK_QUARANTINED;
+		chunk_doubt(h, i);
 	}
 }
 

@@ -205,6 +205,21 @@ static void pool_free(struct heap_pool *pool)
 	port_free(pool);
 }
 
+/* Behind a hole in a pool whose chunk line may be lost, a huge object may go on: nobody knows how far. */
+static void pool_doubt_chunks(struct heap_pool *pool)
+{
+	bool doubtful = false;
+	u64 logical;
+
+	for (logical = 2; pool->h->slot[pool->slot].doubt && logical < pool->end; logical++) {
+		struct heap_chunk *c = pool_chunk(pool, logical);
+
+		doubtful = !c || doubtful || !pool_chunk(pool, logical - 1);
+		if (c)
+			c->doubtful = doubtful;
+	}
+}
+
 /* Chunk lines of the pool into its directory. Two chunks at one place, or one outside the span, are damage. */
 static int pool_load_chunks(struct heap_pool *pool)
 {
@@ -223,6 +238,7 @@ static int pool_load_chunks(struct heap_pool *pool)
 	for (i = h->slot[pool->slot].chunks.first; !err && i != HEAP_NONE; i = h->chunk[i].next)
 		if (h->chunk[i].pages)
 			err = huge_load(pool, i);
+	pool_doubt_chunks(pool);
 	return err;
 }
 

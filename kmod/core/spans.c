@@ -453,6 +453,18 @@ static void lose_slots(struct heap_span *s, u32 page)
 	}
 }
 
+/*
+ * An object that starts in such a page may reach over any page behind it up to the next that is in use: none of
+ * them may be given out.
+ */
+static int hold_pages(struct load *l, u32 page)
+{
+	u32 end = pages_next(l->c->used, page, true);
+	struct heap_span *s = span_new(SPAN_BAD, 0, 0, l->c->logical, page, end - page);
+
+	return s ? span_cover(l->pool, s) : -ENOMEM;
+}
+
 static int load_bad(struct load *l, u32 page)
 {
 	struct heap_span *s = l->c->page[page];
@@ -461,10 +473,7 @@ static int load_bad(struct load *l, u32 page)
 		lose_slots(s, page - s->page);
 		return 0;
 	}
-	if (s || page < l->c->huge_pages)
-		return 0;
-	s = span_new(SPAN_BAD, 0, 0, l->c->logical, page, 1);
-	return s ? span_cover(l->pool, s) : -ENOMEM;
+	return s || page < l->c->huge_pages ? 0 : hold_pages(l, page);
 }
 
 static void load_count(struct load *l)
@@ -523,7 +532,7 @@ static int load_lines(struct load *l)
 	for (i = l->c->huge_pages; i < PMHEAP_PAGES_PER_CHUNK; i++)
 		if (l->bad[i] && load_bad(l, i))
 			return -ENOMEM;
-	return 0;
+	return l->c->doubtful && !l->c->huge_pages && !l->c->page[0] ? hold_pages(l, 0) : 0;
 }
 
 int chunk_load(struct heap_pool *pool, struct heap_chunk *c)
