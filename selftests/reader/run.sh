@@ -14,20 +14,20 @@ dir=$(cd "$1" && pwd)
 status=0
 
 make -s -C "$here" O="$dir"
-rm -rf "$dir/golden.d" "$dir/images.d" "$dir/scenes.d"
-mkdir "$dir/golden.d" "$dir/images.d" "$dir/scenes.d"
-"$here/golden.py" unpack "$dir/golden.d"
-"$dir/images" "$dir/images.d"
-"$dir/images" "$dir/images.d" "${SEED:-1}" "${N:-60}"
-"$dir/scenes" "$dir/scenes.d" "${SEED:-1}" "${N:-60}"
-for image in "$dir"/scenes.d/*.img; do
+rm -rf "$dir/golden" "$dir/made" "$dir/cuts"
+mkdir "$dir/golden" "$dir/made" "$dir/cuts"
+"$here/golden.py" unpack "$dir/golden"
+"$dir/images" "$dir/made"
+"$dir/images" "$dir/made" "${SEED:-1}" "${N:-60}"
+"$dir/scenes" "$dir/cuts" "${SEED:-1}" "${N:-60}"
+for image in "$dir"/cuts/*.img; do
 	"$dir/verdict" "$image" >"${image%.img}.txt"
 done
 
 "$here/vectors.py" || status=1
-"$here/agree.py" "$dir/golden.d" "$dir/verdict" || status=1
-"$here/agree.py" "$dir/images.d" "$dir/verdict" || status=1
-"$here/agree.py" "$dir/scenes.d" || status=1
-"$here/laws.py" "$dir/verdict" "$dir/golden.d/objects.img" || status=1
-"$here/flips.py" "$dir/verdict" "${FLIPS:-15}" flip,forge,record "$dir"/golden.d/*.img || status=1
+"$here/agree.py" "$dir/golden" "$dir/verdict" || status=1
+"$here/agree.py" "$dir/made" "$dir/verdict" || status=1
+"$here/agree.py" "$dir/cuts" || status=1
+"$here/laws.py" "$dir/verdict" "$dir/golden/objects.img" || status=1
+"$here/flips.py" "$dir/verdict" "${FLIPS:-15}" flip,forge,record "$dir"/golden/*.img || status=1
 exit "$status"
