@@ -10,6 +10,8 @@ struct chunk_walk {
 	u16 key[PMHEAP_PAGES_PER_CHUNK];	/* and 1 + its class */
 	u16 type[PMHEAP_PAGES_PER_CHUNK];
 	u64 in_use;				/* bytes of published slots of runs */
+	u16 held[PMHEAP_PAGES_PER_CHUNK];
+	u32 nheld;
 };
 
 static void say(struct chunk_walk *k, const char *what, u32 page)
@@ -97,6 +99,23 @@ static void check_extent(struct chunk_walk *k, u32 page, const struct pmheap_med
 		     check_type(k->w, k->slot, le16_to_cpu(m->type), no));
 }
 
+/* In a run, what is held ends in the run; else it is nobody's. Looked at when all that is known is covered. */
+static void check_held(struct chunk_walk *k, u32 page, const struct pmheap_media_page *m)
+{
+	u32 pages = le32_to_cpu(m->pages), run = k->key[page], last;
+
+	if (!(k->w->h->info.ro_compat & PMHEAP_FEATURE_RO_COMPAT_HELD))
+		say(k, "a page is held, and the region does not say that there are such", page);
+	if (m->class || m->dist || m->type || !check_zero(m->bits, 0, sizeof(m->bits)))
+		say(k, "a held page's line breaks its law", page);
+	last = run ? page - (k->head[page] - 1U) + heap_class_pages(run - 1U) : 0;
+	if (!pages || (run ? page + pages > last : !cover(k, page, pages)))
+		say(k, "held pages overlap others", page);
+	k->w->r->held += pages;
+	if (k->w->c->held)
+		k->w->c->held(k->w->c->arg, k->slot, (u64)k->logical * PMHEAP_CHUNK + (u64)page * PMHEAP_PAGE, pages);
+}
+
 static void check_page(struct chunk_walk *k, u32 page, const struct pmheap_media_page *m, u64 no)
 {
 	bool mine = le32_to_cpu(m->tenure) == k->tenure;
@@ -118,6 +137,8 @@ static void check_page(struct chunk_walk *k, u32 page, const struct pmheap_media
 		check_run(k, page, m, no);
 	else if (m->kind == PMHEAP_PAGE_EXTENT)
 		check_extent(k, page, m, no);
+	else if (m->kind == PMHEAP_PAGE_HELD)
+		k->held[k->nheld++] = (u16)page;
 	else if (m->kind != PMHEAP_PAGE_FREE || m->names || m->class || m->dist || m->type || m->pages ||
 		 m->bits[0] || m->bits[1] || m->bits[2] || m->bits[3])
 		say(k, "a free page's line is not empty", page);
@@ -140,6 +161,9 @@ static void check_data_chunk(struct walk_state *w, u32 chunk, const struct pmhea
 	for (i = 0; i < PMHEAP_PAGES_PER_CHUNK; i++)
 		if (!check_line(w, first + i, &m))
 			check_page(&k, i, &m, first + i);
+	for (i = 0; i < k.nheld; i++)
+		if (!line_read(w->h, first + k.held[i], &m))
+			check_held(&k, k.held[i], &m);
 	w->r->free += (u64)(PMHEAP_PAGES_PER_CHUNK - w->place[chunk]) * PMHEAP_PAGE - k.in_use;
 }
 

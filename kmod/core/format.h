@@ -55,7 +55,8 @@
 
 /* Feature masks. Unknown incompat: refuse. Unknown ro_compat: read-only. Unknown compat: ignore. */
 #define PMHEAP_FEATURE_COMPAT_KNOWN 0ULL
-#define PMHEAP_FEATURE_RO_COMPAT_KNOWN 0ULL
+#define PMHEAP_FEATURE_RO_COMPAT_HELD 1ULL	/* there may be HELD page lines */
+#define PMHEAP_FEATURE_RO_COMPAT_KNOWN PMHEAP_FEATURE_RO_COMPAT_HELD
 #define PMHEAP_FEATURE_INCOMPAT_KNOWN 0ULL
 
 /* Any sealed line. Law: crc holds for the line's own number; version counts its changes modulo 2^32. */
@@ -180,6 +181,8 @@ struct pmheap_media_chunk {
  *   RUN     a page of a run of small objects of one class and one type; `dist` pages behind the run's first
  *           page; bit i of `bits` is the i-th object that starts in this page, set when published
  *   EXTENT  a published object of `pages` whole pages starts here
+ *   HELD    nobody knows what starts in this page: its line was lost and a repair could not tell. `pages` pages
+ *           from here on are never given out, for what starts here may reach over them
  * A run stands on media only as long as one of its objects is published; its pages in which none starts
  * may be FREE. Publishing or freeing a small object so changes exactly one line.
  * In a chunk of blocks, and in the front area: FREE, BLOCK (class says which) or FIXED.
@@ -194,6 +197,7 @@ enum pmheap_media_page_kind {
 	PMHEAP_PAGE_EXTENT = 2,
 	PMHEAP_PAGE_BLOCK = 3,
 	PMHEAP_PAGE_FIXED = 4,
+	PMHEAP_PAGE_HELD = 5,
 };
 
 struct pmheap_media_page {
@@ -203,7 +207,7 @@ struct pmheap_media_page {
 	u8 reserved;
 	__le16 type;			/* type index */
 	__le16 pool;
-	__le32 pages;
+	__le32 pages;			/* of an extent, or held */
 	__le32 names;
 	__le32 logical;
 	__le32 tenure;

@@ -194,12 +194,14 @@ struct heap_check_report {
 	u64 used;			/* bytes of published objects */
 	u64 free;			/* bytes of pages of owned chunks that belong to no run or extent, and of free run slots */
 	u64 records;			/* log records that an attach would replay */
+	u64 held;			/* pages that a repair keeps out of use: nobody knows what is in them */
 };
 
 struct heap_check {
 	void (*say)(void *arg, enum heap_check_kind kind, const char *what, u64 where);	/* where: region offset */
 	void (*object)(void *arg, u32 slot, const struct heap_object *o);	/* may be NULL */
 	void (*name)(void *arg, u32 slot, const u8 *name, u32 len, u64 off);	/* may be NULL */
+	void (*held)(void *arg, u32 slot, u64 off, u32 pages);	/* may be NULL */
 	void *arg;
 };
 

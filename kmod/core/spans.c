@@ -341,7 +341,8 @@ struct load {
 	struct heap_pool *pool;
 	struct heap_chunk *c;
 	struct pmheap_media_page *line;		/* [512] */
-	bool bad[PMHEAP_PAGES_PER_CHUNK];
+	bool bad[PMHEAP_PAGES_PER_CHUNK];	/* nothing is known of what starts there */
+	u16 held[PMHEAP_PAGES_PER_CHUNK];	/* and a repair has said how far it may reach */
 };
 
 static bool pages_uncovered(const struct heap_chunk *c, u32 from, u32 n)
@@ -437,7 +438,14 @@ static int load_page(struct load *l, u32 page)
 		return -EUCLEAN;
 	if (m->kind == PMHEAP_PAGE_RUN)
 		return load_run(l, page);
-	return m->kind == PMHEAP_PAGE_EXTENT ? load_extent(l, page) : -EUCLEAN;
+	if (m->kind == PMHEAP_PAGE_EXTENT)
+		return load_extent(l, page);
+	if (m->kind != PMHEAP_PAGE_HELD || !(l->pool->h->info.ro_compat & PMHEAP_FEATURE_RO_COMPAT_HELD) ||
+	    !le32_to_cpu(m->pages) || le32_to_cpu(m->pages) > PMHEAP_PAGES_PER_CHUNK)
+		return -EUCLEAN;
+	l->held[page] = (u16)le32_to_cpu(m->pages);
+	l->bad[page] = true;
+	return 0;
 }
 
 /* Slots that start in a page whose line is lost stay out of everybody's hands. */
@@ -460,7 +468,11 @@ static void lose_slots(struct heap_span *s, u32 page)
 static int hold_pages(struct load *l, u32 page)
 {
 	u32 end = pages_next(l->c->used, page, true);
-	struct heap_span *s = span_new(SPAN_BAD, 0, 0, l->c->logical, page, end - page);
+	struct heap_span *s;
+
+	if (l->held[page] && l->held[page] <= end - page)
+		end = page + l->held[page];
+	s = span_new(SPAN_BAD, 0, 0, l->c->logical, page, end - page);
 
 	return s ? span_cover(l->pool, s) : -ENOMEM;
 }

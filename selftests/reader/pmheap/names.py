@@ -35,7 +35,7 @@ class Names:
         self.found: list[tuple[bytes, int]] = []        # name, pool offset
         if pool.name_root and blocks.claim(pool.name_root, NAMES, pool.slot, pool.where + 1):
             self._node(pool.name_root, 0, (), frozenset(), (0, 0))
-        points = Counter(objects.by_off[off].where for _, off in self.found if off in objects.by_off)
+        points = Counter(objects.counted_in(off) for _, off in self.found)
         for where, count in objects.names.items():
             self.damages.law(points[where] == count, "names of an object", where)
 
@@ -72,6 +72,6 @@ class Names:
         here = all(digit(entry.hash, depth) == s for depth, s in enumerate(way)) and name not in above
         self.damages.law(good, "name: entry", where)
         self.damages.law(here, "name: place", where)
-        self.damages.law(entry.off in self.objects.by_off, "name: object", where)
+        self.damages.law(self.objects.counted_in(entry.off) is not None, "name: object", where)
         self.found.append((name, entry.off))
         return name

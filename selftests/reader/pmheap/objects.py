@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .chunks import Chunks
 from .classes import CLASSES, first_slot
 from .geometry import CHUNK, PAGE, PAGES_PER_CHUNK
-from .pages import EXTENT, RUN, Pages, bits_of
+from .pages import EXTENT, HELD, RUN, Pages, bits_of
 from .pools import Pool
 
 
@@ -23,6 +23,7 @@ class Objects:
         self.pool, self.chunks, self.pages, self.damages = pool, chunks, pages, pages.damages
         self.by_off: dict[int, Object] = {}
         self.names: dict[int, int] = {}                 # line: names it says point at its objects
+        self.held: dict[int, int] = {}                  # page of the address space: line that holds it
         self.free = 0
         self._map = chunks.owned.get(pool.slot, {})     # logical: chunk
         self._covered: dict[int, int] = {}              # chunk: pages that a huge object covers
@@ -60,7 +61,8 @@ class Objects:
 
     def _chunk(self, logical: int, number: int) -> None:
         first, taken = logical * PAGES_PER_CHUNK, self._covered.get(number, 0) * PAGE
-        for i, page in enumerate(self.pages.lines.get(number, ())):
+        # Held pages may lie in runs, which have to be known by then.
+        for i, page in sorted(enumerate(self.pages.lines.get(number, ())), key=lambda at: bool(at[1]) and at[1].kind == HELD):
             if not page:
                 continue
             where = self.pages.where(number, i)
@@ -68,9 +70,18 @@ class Objects:
             if page.kind == EXTENT:
                 self._use(first + i, page.pages, ("extent", first + i), where)
                 taken += self._publish((first + i) * PAGE, page.pages * PAGE, page.type, where)
+            elif page.kind == HELD:
+                self.held[first + i] = where
+                run = self._users.get(first + i, ("held", first + i))
+                self._use(first + i, page.pages, run if run[0] == "run" else ("held", first + i), where)
             elif page.kind == RUN:
                 taken += self._run(first + i - page.dist, page, where)
         self.free += CHUNK - taken
+
+    def counted_in(self, off: int) -> int | None:
+        """The line that counts the names of what starts at this offset; None: nothing that is known or held."""
+        found = self.by_off.get(off)
+        return found.where if found else self.held.get(off // PAGE)
 
     def _run(self, head: int, page, where: int) -> int:
         class_, taken = CLASSES[page.class_], 0

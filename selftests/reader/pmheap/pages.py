@@ -7,7 +7,7 @@ from .classes import CLASSES, first_slot, slots_of
 from .geometry import PAGES_PER_CHUNK
 from .lines import Lines
 
-KINDS = FREE, RUN, EXTENT, BLOCK, FIXED = range(5)
+KINDS = FREE, RUN, EXTENT, BLOCK, FIXED, HELD = range(6)
 
 
 def bits_of(page) -> int:
@@ -17,8 +17,9 @@ def bits_of(page) -> int:
 class Pages:
     """lines[chunk][i] is what page i of the chunk holds; None where the line does not count or is damaged."""
 
-    def __init__(self, lines: Lines, chunks: Chunks):
+    def __init__(self, lines: Lines, chunks: Chunks, held: bool):
         self._lines, self.damages, self.chunks, self.geometry = lines, lines.damages, chunks, chunks.geometry
+        self.held = held                        # whether there may be HELD lines
         self.lines = {number: self._read(number) for number in range(self.geometry.chunks)
                       if chunks.has_page_lines(number)}
 
@@ -39,7 +40,7 @@ class Pages:
             if page.tenure != chunk.tenure:
                 self.damages.law(i != 0, "page: tenure of page 0", where)
                 return None
-            wrong = wrong_owned(chunk, page, i)
+            wrong = wrong_owned(chunk, page, i) or ("" if self.held or page.kind != HELD else "held")
         else:
             wrong = wrong_meta(page, number * PAGES_PER_CHUNK + i < self.geometry.front_pages)
         self.damages.law(not wrong, f"page: {wrong}", where)
@@ -47,17 +48,17 @@ class Pages:
 
 
 def wrong_owned(chunk, page, i: int) -> str:
-    if page.kind not in (FREE, RUN, EXTENT):
+    if page.kind not in (FREE, RUN, EXTENT, HELD):
         return "kind"
     if (page.pool, page.logical) != (chunk.pool, chunk.logical):
         return "owner"
     if page.kind != RUN and (page.class_ or page.dist or bits_of(page)):
         return "fields of a run"
-    if page.kind != EXTENT and page.pages:
+    if page.kind not in (EXTENT, HELD) and page.pages:
         return "fields of an extent"
-    if page.kind == FREE and (page.type or page.names) or page.reserved:
+    if page.kind == FREE and (page.type or page.names) or page.kind == HELD and page.type or page.reserved:
         return "fields of a free page"
-    if page.kind == EXTENT and not 1 <= page.pages <= PAGES_PER_CHUNK - i:
+    if page.kind in (EXTENT, HELD) and not 1 <= page.pages <= PAGES_PER_CHUNK - i:
         return "pages of an extent"
     return wrong_run(page, i) if page.kind == RUN else ""
 

@@ -26,7 +26,7 @@ class Region:
         self.journal = Journal(self.lines, self.geometry, self.epoch)
         self.journal.replay()
         self.chunks = Chunks(self.lines, self.geometry)
-        pages = Pages(self.lines, self.chunks)
+        pages = Pages(self.lines, self.chunks, bool(copy.super.ro_compat & superblock.RO_COMPAT_HELD))
         blocks = Blocks(self.lines, pages)
         self.pools = Pools(self.lines, self.geometry, blocks)
         self.objects: dict[int, Objects] = {}

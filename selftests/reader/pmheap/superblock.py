@@ -17,6 +17,7 @@ LABEL = 3
 LABEL_MAX = 63
 EPOCH_LINE = 8
 INCOMPAT_KNOWN = 0
+RO_COMPAT_HELD = 1
 
 
 class Broken(Exception):
