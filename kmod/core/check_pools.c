@@ -108,13 +108,17 @@ static void check_reserved(struct walk_state *w, const struct pmheap_media_pool 
 		check_say(w, HEAP_CHECK_DAMAGE, "a pool's reserved words are not 0", block_line(block, 1));
 }
 
-/* The name's bytes are the engine's law, those behind it are ours; line 7 is empty. */
+/* The name's bytes are the engine's law, those behind it are ours. Line 7 is empty, or a copy of line 0. */
 static void check_padding(struct walk_state *w, u32 len, u32 block)
 {
-	struct pmheap_media_line l;
+	struct pmheap_media_line l, first;
+	bool copy = w->h->info.ro_compat & PMHEAP_FEATURE_RO_COMPAT_HEADS;
 	u32 i;
 
-	for (i = 0; i <= PMHEAP_POOL_NAME_LINES; i++) {
+	if (copy && !line_read(w->h, block_line(block, 0), &first) &&
+	    !line_read(w->h, block_line(block, PMHEAP_POOL_COPY_LINE), &l) && memcmp(l.word, first.word, sizeof(l.word)))
+		check_say(w, HEAP_CHECK_DAMAGE, "a pool's head and its copy differ", block_line(block, 0));
+	for (i = 0; i < PMHEAP_POOL_NAME_LINES + !copy; i++) {
 		u64 no = block_line(block, PMHEAP_POOL_NAME_LINE + i);
 		u32 from = i < PMHEAP_POOL_NAME_LINES && len > i * 56 ? min_t(u32, len - i * 56, 56) : 0;
 

@@ -56,7 +56,8 @@
 /* Feature masks. Unknown incompat: refuse. Unknown ro_compat: read-only. Unknown compat: ignore. */
 #define PMHEAP_FEATURE_COMPAT_KNOWN 0ULL
 #define PMHEAP_FEATURE_RO_COMPAT_HELD 1ULL	/* there may be HELD page lines */
-#define PMHEAP_FEATURE_RO_COMPAT_KNOWN PMHEAP_FEATURE_RO_COMPAT_HELD
+#define PMHEAP_FEATURE_RO_COMPAT_HEADS 2ULL	/* line 7 of a pool's head is a copy of line 0 */
+#define PMHEAP_FEATURE_RO_COMPAT_KNOWN (PMHEAP_FEATURE_RO_COMPAT_HELD | PMHEAP_FEATURE_RO_COMPAT_HEADS)
 #define PMHEAP_FEATURE_INCOMPAT_KNOWN 0ULL
 
 /* Any sealed line. Law: crc holds for the line's own number; version counts its changes modulo 2^32. */
@@ -254,6 +255,7 @@ struct pmheap_media_pool_more {
 
 #define PMHEAP_POOL_NAME_LINE 2U		/* lines 2..6: the name, zero-padded */
 #define PMHEAP_POOL_NAME_LINES 5U
+#define PMHEAP_POOL_COPY_LINE 7U		/* a copy of line 0's words, or empty in a region without the feature */
 #define PMHEAP_POOL_TYPE_LINE 8U		/* lines 8..63: the first 784 types */
 #define PMHEAP_TYPES_PER_LINE 14U		/* __le32 each */
 #define PMHEAP_TYPES_INLINE 784U

@@ -26,6 +26,7 @@ static void super_lines(const struct heap *h, const struct heap_format *f, struc
 	s->magic = cpu_to_le64(PMHEAP_MEDIA_MAGIC);
 	s->format = cpu_to_le32(PMHEAP_MEDIA_VERSION);
 	s->size = cpu_to_le64(h->g.size);
+	s->ro_compat = cpu_to_le64(PMHEAP_FEATURE_RO_COMPAT_HEADS);
 	s->uid = cpu_to_le32(f->uid);
 	s->gid = cpu_to_le32(f->gid);
 	memcpy(id->uuid, h->info.uuid, sizeof(id->uuid));

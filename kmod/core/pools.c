@@ -333,7 +333,7 @@ static int attr_complete(const struct heap *h, const struct heap_pool_attr *attr
 	return 0;
 }
 
-static void head_lines(const struct heap_pool_info *info, struct pmheap_media_line *out)
+static void head_lines(const struct heap *h, const struct heap_pool_info *info, struct pmheap_media_line *out)
 {
 	struct pmheap_media_pool *head = (void *)&out[0];
 	struct pmheap_media_pool_more *more = (void *)&out[1];
@@ -352,6 +352,8 @@ static void head_lines(const struct heap_pool_info *info, struct pmheap_media_li
 	for (i = 0; i * 56 < info->name_len; i++)
 		memcpy(out[PMHEAP_POOL_NAME_LINE + i].word, info->name + i * 56,
 		       min_t(u32, 56, info->name_len - i * 56));
+	if (h->info.ro_compat & PMHEAP_FEATURE_RO_COMPAT_HEADS)
+		out[PMHEAP_POOL_COPY_LINE] = out[0];
 }
 
 static int slot_line_set(struct txn *t, u32 slot, u8 state, u32 block)
@@ -368,14 +370,14 @@ static int slot_line_set(struct txn *t, u32 slot, u8 state, u32 block)
 
 static int create_on_media(struct heap *h, const struct heap_pool_info *info, u32 *block)
 {
-	struct pmheap_media_line lines[PMHEAP_POOL_NAME_LINE + PMHEAP_POOL_NAME_LINES];
+	struct pmheap_media_line lines[PMHEAP_POOL_COPY_LINE + 1];
 	struct txn t;
 	int err = txn_init(&t, h, 2, 0);
 
 	if (err)
 		return err;
 	memset(lines, 0, sizeof(lines));
-	head_lines(info, lines);
+	head_lines(h, info, lines);
 	err = block_alloc(h, &t, info->slot, PMHEAP_ROLE_POOL, block);
 	if (!err) {
 		err = block_fill(h, *block, lines, ARRAY_SIZE(lines));
@@ -564,18 +566,21 @@ int heap_pool_discard(struct heap_pool *pool)
 int heap_set_quota(struct heap_pool *pool, u64 bytes)
 {
 	struct heap *h = pool->h;
+	u32 block = h->slot[pool->slot].block, copies = 1 + !!(h->info.ro_compat & PMHEAP_FEATURE_RO_COMPAT_HEADS), i;
 	struct pmheap_media_pool *head;
 	struct txn t;
-	int err = txn_init(&t, h, 1, 0);
+	int err = txn_init(&t, h, 2, 0);
 
 	if (err)
 		return err;
 	port_mutex_lock(&pool->head);
-	err = txn_get(&t, block_line(h->slot[pool->slot].block, 0), (void **)&head);
-	if (!err) {
-		head->quota = cpu_to_le64(bytes);
-		err = txn_commit(&t);
+	for (i = 0; !err && i < copies; i++) {
+		err = txn_get(&t, block_line(block, i ? PMHEAP_POOL_COPY_LINE : 0), (void **)&head);
+		if (!err)
+			head->quota = cpu_to_le64(bytes);
 	}
+	if (!err)
+		err = txn_commit(&t);
 	if (!err)
 		WRITE_ONCE(h->slot[pool->slot].quota, bytes);
 	port_mutex_unlock(&pool->head);

@@ -53,7 +53,7 @@ def superblocks(p: Places):
             ("label longer than 63", False, 1, 20, le32(64)), ("bytes behind the label", False, 1, 20, le32(1)),
             ("reserved word", False, 0, 12, le32(1)), ("reserved identity", False, 1, 32, le64(1)),
             ("other geometry", False, 2, 16, le32(2753)), ("unknown format", False, 0, 8, le32(2)),
-            ("unknown incompat bit", False, 0, 40, le64(1)), ("unknown ro_compat bit", True, 0, 32, le64(2)),
+            ("unknown incompat bit", False, 0, 40, le64(1)), ("unknown ro_compat bit", True, 0, 32, le64(4)),
             ("unknown compat bit", True, 0, 24, le64(1)), ("other owner", True, 0, 48, le32(77))):
         yield name, good, [(line, at, data), (p.copy + line, at, data)]
 

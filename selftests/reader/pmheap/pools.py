@@ -35,7 +35,8 @@ class Pool:
 
 
 class Pools:
-    def __init__(self, lines: Lines, geometry: Geometry, blocks: Blocks):
+    def __init__(self, lines: Lines, geometry: Geometry, blocks: Blocks, copies: bool):
+        self.copies = copies                    # whether line 7 of a head is a copy of line 0
         self.lines, self.damages, self.geometry, self.blocks = lines, lines.damages, geometry, blocks
         self.states = []                        # None: damaged
         self.live: dict[int, Pool] = {}
@@ -69,7 +70,7 @@ class Pools:
         head, more = layouts.POOL.of(lines[0]), layouts.MORE.of(lines[1])
         name = b"".join(line[:56] for line in lines[NAME_LINE:NAME_LINE + NAME_LINES])
         wrong = wrong_head(head) or wrong_more(more) or wrong_name(name, more.name_len)
-        wrong = wrong or ("" if layouts.zero(lines[7][:56]) else "line 7")
+        wrong = wrong or ("" if lines[7][:56] == (lines[0][:56] if self.copies else bytes(56)) else "line 7")
         if not self.damages.law(not wrong, f"pool: {wrong}", where):
             return None
         pool = Pool(slot, where, head.uuid, head.span, name[:more.name_len], more.name_root)

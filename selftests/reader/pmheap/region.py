@@ -28,7 +28,7 @@ class Region:
         self.chunks = Chunks(self.lines, self.geometry)
         pages = Pages(self.lines, self.chunks, bool(copy.super.ro_compat & superblock.RO_COMPAT_HELD))
         blocks = Blocks(self.lines, pages)
-        self.pools = Pools(self.lines, self.geometry, blocks)
+        self.pools = Pools(self.lines, self.geometry, blocks, bool(copy.super.ro_compat & superblock.RO_COMPAT_HEADS))
         self.objects: dict[int, Objects] = {}
         self.names: dict[int, Names] = {}
         for slot, pool in self.pools.live.items():
