@@ -7,6 +7,8 @@ static struct medium *of(struct persist *p)
 	return container_of(p, struct medium, p);
 }
 
+struct medium *media;
+
 struct medium *medium_new(u64 size)
 {
 	struct medium *m = calloc(1, sizeof(*m));
@@ -16,6 +18,8 @@ struct medium *medium_new(u64 size)
 	m->p.zeroed = true;
 	m->now = calloc(1, size);
 	pending_init(&m->pending, size);
+	m->next = media;
+	media = m;
 	return m;
 }
 
@@ -39,6 +43,11 @@ void medium_stop(struct medium *m)
 
 void medium_free(struct medium *m)
 {
+	struct medium **link = &media;
+
+	while (*link != m)
+		link = &(*link)->next;
+	*link = m->next;
 	medium_stop(m);
 	free(m->now);
 	pending_free(&m->pending);

@@ -34,7 +34,10 @@ struct medium {
 	u64 bad_from, bad_len;	/* reads that touch this range fail */
 	bool fence_fails;
 	bool busy;		/* persist_chunk_busy() */
+	struct medium *next;	/* of all that there are */
 };
+
+extern struct medium *media;
 
 struct medium *medium_new(u64 size);
 void medium_free(struct medium *m);

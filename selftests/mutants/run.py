@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The mutation gate: run.py BUILD_DIR [--short] [--only TEXT] [--jobs N].
+
+Compiles the engine with one mistake at a time (rules.py: a rule of the protocol broken; sites.py: a store, flush or
+fence left out) and runs the crash lab and the crash tests on it until one of them notices. BUILD_DIR holds the tests
+built without a mistake. Prints TAP, then `mutants: noticed=N total=N`; exit status 1 when one was not noticed.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
+import rules
+import sites
+
+ROOT = Path(__file__).resolve().parents[2]
+CORE, TESTS = ROOT / "kmod/core", ROOT / "selftests/core"
+FLAGS = ("-std=gnu11", "-O2", "-w", "-pthread", "-fno-strict-aliasing", f"-I{CORE}", f"-I{TESTS}")
+FILES = ("journal.c", "recover.c", "line.c", "chunks.c", "blocks.c", "reserve.c", "open.c", "mkfs.c")
+# What looks, in this order: one seed of each length of history, then the tests of single steps, then more seeds.
+LOOKS = [("lab", "--seed", str(seed), "--seeds", "1") for seed in (3, 1, 2, 4)]
+LOOKS += [("test_format",), ("test_crash",), ("test_faults",)]
+LOOKS += [("lab", "--seed", str(seed), "--seeds", "1") for seed in range(7, 32, 4)]
+HANGS = 150             # seconds; the slowest of them takes some 60
+EVERY = 7               # in the short form one mutant in so many
+
+
+def mutants():
+    for name, file, old, new in rules.RULES:
+        text = (CORE / file).read_text()
+        yield name, file, text.replace(old, new) if text.count(old) == 1 else None
+    for file in FILES:
+        for name, text in sites.sites(CORE / file):
+            yield name, file, text
+
+
+class Gate:
+    """Builds and runs mutants on the objects of a build without mistakes."""
+
+    def __init__(self, build: Path):
+        self.objects = {path.name: path for path in (*build.glob("*.o"), *build.glob("core/*.o"))
+                        if path.parent.name == "core" and path.parent != build or not self.is_program(path)}
+        self.build = build
+
+    @staticmethod
+    def is_program(path: Path) -> bool:
+        return path.stem.startswith("test_") or path.stem in ("lab", "mutate", "images")
+
+    def link(self, where: Path, program: str, file: str) -> None:
+        objects = [path for name, path in self.objects.items() if name != file.replace(".c", ".o")]
+        subprocess.run(("cc", "-pthread", "-rdynamic", "-o", where / program, self.build / f"{program}.o",
+                        where / "mutant.o", *objects), check=True)
+
+    def look(self, where: Path, words: tuple[str, ...]) -> str:
+        """How the mutant was noticed; empty if it was not."""
+        try:
+            run = subprocess.run((where / words[0], *words[1:]), cwd=where, text=True, timeout=HANGS,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except subprocess.TimeoutExpired:
+            return "does not end"
+        if run.returncode == 0:
+            return ""
+        bad = [line for line in run.stdout.splitlines() if line.startswith("not ok")]
+        return bad[0].removeprefix("not ok").strip(" -") if bad else f"ends with status {run.returncode}"
+
+    def notice(self, mutant) -> tuple[str, str]:
+        name, file, text = mutant
+        if text is None:
+            return name, ""
+        with tempfile.TemporaryDirectory() as directory:
+            where = Path(directory)
+            (where / file).write_text(text)
+            compiled = subprocess.run(("cc", *FLAGS, "-c", "-o", where / "mutant.o", where / file), check=False)
+            if compiled.returncode:
+                return name, ""
+            for words in LOOKS:
+                if not (where / words[0]).exists():
+                    self.link(where, words[0], file)
+                how = self.look(where, words)
+                if how:
+                    return name, f"{words[0]}: {how}"
+        return name, ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    todo = [mutant for mutant in mutants() if args.only in mutant[0]][::EVERY if args.short else 1]
+    unproved = [mutant for mutant in todo if mutant[0] not in rules.PROOFS]
+    print(f"1..{len(unproved)}")
+    gate, noticed = Gate(args.build.resolve()), len(todo) - len(unproved)
+    with ThreadPool(args.jobs) as pool:
+        for number, (name, how) in enumerate(pool.imap(gate.notice, unproved), 1):
+            print(f"{'ok' if how else 'not ok'} {number} - {name}{' # ' + how[:90] if how else ': not noticed'}", flush=True)
+            noticed += bool(how)
+    for name in rules.PROOFS:
+        if any(name == mutant[0] for mutant in todo):
+            print(f"# proved harmless: {name}: {rules.PROOFS[name]}")
+    print(f"mutants: noticed={noticed} total={len(todo)}")
+    return int(noticed != len(todo) or not todo)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
