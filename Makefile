@@ -32,6 +32,9 @@ check:
 run:
 	@qemu-test/run.py --kernel $(KERNEL)
 
+crash: deps
+	@selftests/check/crash.py
+
 shell:
 	@qemu-test/shell.py --kernel $(KERNEL)
 
@@ -48,10 +51,11 @@ help:
 	@echo "make            the library, the command, the examples, and the module for kernels $(KERNELS)"
 	@echo "make run        the demonstration in a VM: real input, a power cut, recovery, queries"
 	@echo "make check      all tests; SUITES='core lib' picks some"
+	@echo "make crash      the crash lab in full: some 20 minutes"
 	@echo "make shell      a shell in a VM with a region attached"
 	@echo "make module KERNEL=6.1|6.12     the module alone, in build/kmod-KERNEL/"
 	@echo "make install [PREFIX=/usr/local] [DESTDIR=]    the library, the command, the manual"
 	@echo "make kselftest-tree             the ABI's tests inside a kernel's tools/testing/selftests"
 	@echo "make clean      removes build/ but for the fetched kernels in build/cache/"
 
-.PHONY: all deps user modules module check run shell install kselftest-tree clean help
+.PHONY: all deps user modules module check crash run shell install kselftest-tree clean help

@@ -55,23 +55,28 @@ class Report:
             print(f"          log: {outcome.job.log.relative_to(ROOT)}", flush=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
-    chosen = parser.parse_args().suites or list(SUITES)
-    if unknown := [suite for suite in chosen if suite not in SUITES]:
-        parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("check.py: terminated"))
+def run(todo: list) -> Report:
+    """All of these jobs, from empty logs."""
     began = time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     shutil.rmtree(LOGS, ignore_errors=True)
     prepare()
-    todo = jobs_of(suite for suite in SUITES if suite in chosen)
     report = Report(len(todo))
     Schedule(todo, report.take).run()
     if report.done != len(todo):
         report.failed += 1
         print(f"only {report.done} of {len(todo)} jobs ended", flush=True)
     print(f"{time.monotonic() - began:.0f} s; logs are in {LOGS.relative_to(ROOT)}/")
+    return report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+    chosen = parser.parse_args().suites or list(SUITES)
+    if unknown := [suite for suite in chosen if suite not in SUITES]:
+        parser.error(f"no suite {', '.join(unknown)}; there are {', '.join(SUITES)}")
+    report = run(jobs_of(suite for suite in SUITES if suite in chosen))
     print(f"{report.passed} passed, {report.failed} failed, {report.skipped} skipped", flush=True)
     return 1 if report.failed or not report.passed else 0
 

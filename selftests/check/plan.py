@@ -70,7 +70,11 @@ def crash() -> list[Job]:
     """Short forms of what make crash does at length."""
     core = BUILD / "selftests/core"
     return [Job("crash lab", (core / "lab", "--seeds", "8", "--save", LOGS), needs=("build core",), timeout=900),
-            Job("crash lab sees", (core / "mutate", "--mutants", "8"), needs=("build core",), timeout=600)]
+            Job("crash lab sees", (core / "mutate", "--mutants", "8"), needs=("build core",), timeout=600),
+            Job("store hooks", (core / "hooked-lab",), needs=("build core",)),
+            Job("store hooks see", ("sh", "-c", f"! {core}/hooked-lab --self-test"), needs=("build core",), counts="one"),
+            Job("mutants short", (PYTHON, ROOT / "selftests/mutants/run.py", core, "--short", "--jobs", "1"),
+                needs=("build core",))]
 
 
 def lab() -> list[Job]:
@@ -136,8 +140,23 @@ SUITES = {
 }
 
 
+def at_length() -> list[Job]:
+    """What make crash runs: the crash lab in full."""
+    core = BUILD / "selftests/core"
+    return [Job("mutants", (PYTHON, ROOT / "selftests/mutants/run.py", core, "--jobs", "1"), needs=("build core",),
+                timeout=1500),
+            Job("lab", (core / "lab", "--seconds", "300", "--jobs", str(os.cpu_count()), "--save", LOGS),
+                needs=("build core",)),
+            Job("mutate", (core / "mutate", "--mutants", "64"), needs=("build core",)),
+            Job("reader", (ROOT / "selftests/reader/run.sh", BUILD / "selftests/reader"), env={"N": "500"})]
+
+
 def jobs_of(suites) -> list[Job]:
     """The jobs of these suites, and before each the builds it needs."""
+    return with_builds(job for suite in suites for job in SUITES[suite]())
+
+
+def with_builds(jobs) -> list[Job]:
     todo: list[Job] = []
 
     def add(job: Job) -> None:
@@ -146,7 +165,6 @@ def jobs_of(suites) -> list[Job]:
         if job not in todo:
             todo.append(job)
 
-    for suite in suites:
-        for job in SUITES[suite]():
-            add(job)
+    for job in jobs:
+        add(job)
     return todo

@@ -23,7 +23,7 @@ CORE, TESTS = ROOT / "kmod/core", ROOT / "selftests/core"
 FLAGS = ("-std=gnu11", "-O2", "-w", "-pthread", "-fno-strict-aliasing", f"-I{CORE}", f"-I{TESTS}")
 FILES = ("journal.c", "recover.c", "line.c", "chunks.c", "blocks.c", "reserve.c", "open.c", "mkfs.c")
 # What looks, in this order: one seed of each length of history, then the tests of single steps, then more seeds.
-LOOKS = [("lab", "--seed", str(seed), "--seeds", "1") for seed in (3, 1, 2, 4)]
+LOOKS = [("lab", "--seed", str(seed), "--seeds", "1") for seed in (1, 3, 2, 4)]
 LOOKS += [("test_format",), ("test_crash",), ("test_faults",)]
 LOOKS += [("lab", "--seed", str(seed), "--seeds", "1") for seed in range(7, 32, 4)]
 HANGS = 150             # seconds; the slowest of them takes some 60
