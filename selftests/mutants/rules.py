@@ -64,4 +64,6 @@ RULES: list[Rule] = [
 ]
 
 PROOFS: dict[str, str] = {
+    "retired ignored": "what a retired half holds is home and durable, so versions skip its lines; and of user words only "
+                       "those of the lane's newest record are stored, which is in the other half, or settled",
 }
