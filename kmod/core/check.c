@@ -142,7 +142,7 @@ static void check_chunk(struct walk_state *w, u32 i)
 	    fixed != (c.kind == PMHEAP_KIND_FIXED) || fixed > (c.state == PMHEAP_CHUNK_META) ||
 	    (c.state != PMHEAP_CHUNK_META && c.kind))
 		check_say(w, HEAP_CHECK_DAMAGE, "a chunk line breaks its law", no);
-	if (fixed ? c.tenure : c.state == PMHEAP_CHUNK_META && !c.tenure)
+	if (fixed ? !!c.tenure : c.state == PMHEAP_CHUNK_META && !c.tenure)
 		check_say(w, HEAP_CHECK_DAMAGE, "a metadata chunk's tenure breaks its law", no);
 	if (c.state != PMHEAP_CHUNK_OWNED && (c.pages || c.names || c.type || c.pool || c.logical))
 		check_say(w, HEAP_CHECK_DAMAGE, "a chunk without a pool has a place or an object", no);
