@@ -24,6 +24,7 @@ u32 check_type(struct walk_state *w, u32 slot, u32 index, u64 line);	/* the type
 int check_chunk_pages(struct walk_state *w, u32 chunk);
 bool check_zero(const void *bytes, u32 from, u32 end);
 int check_block(struct walk_state *w, u32 slot, u32 block, u32 role);
+u64 check_counting_line(struct heap_pool *pool, u64 off);
 int check_names(struct walk_state *w, struct heap_pool *pool);
 int check_pools(struct walk_state *w);
 int check_blocks(struct walk_state *w);

@@ -3,9 +3,10 @@
 #include "check.h"
 
 /* The line that counts the names of the object at off, 0 when there is none: no object and no held page. */
-static u64 counting_line(struct walk_state *w, struct heap_pool *pool, u64 off)
+u64 check_counting_line(struct heap_pool *pool, u64 off)
 {
 	struct heap_chunk *c = off < pool->span ? pool_chunk(pool, off / PMHEAP_CHUNK) : NULL;
+	const struct geometry *g = &pool->h->g;
 	struct pmheap_media_page m;
 	struct heap_object o;
 	bool unloaded = false;
@@ -13,10 +14,10 @@ static u64 counting_line(struct walk_state *w, struct heap_pool *pool, u64 off)
 
 	if (!c)
 		return 0;
-	no = geometry_page_line(&w->h->g, (u64)c->phys * PMHEAP_PAGES_PER_CHUNK + off % PMHEAP_CHUNK / PMHEAP_PAGE);
+	no = geometry_page_line(g, (u64)c->phys * PMHEAP_PAGES_PER_CHUNK + off % PMHEAP_CHUNK / PMHEAP_PAGE);
 	if (!heap_object(pool, off, &o) && o.off == off && o.state == HEAP_OBJECT_PUBLISHED)
-		return span_at(pool, off, &unloaded)->kind == SPAN_HUGE ? geometry_chunk_line(&w->h->g, c->phys) : no;
-	return !line_read(w->h, no, &m) && m.kind == PMHEAP_PAGE_HELD && le32_to_cpu(m.tenure) == c->tenure ? no : 0;
+		return span_at(pool, off, &unloaded)->kind == SPAN_HUGE ? geometry_chunk_line(g, c->phys) : no;
+	return !line_read(pool->h, no, &m) && m.kind == PMHEAP_PAGE_HELD && le32_to_cpu(m.tenure) == c->tenure ? no : 0;
 }
 
 /* A name found by the walk has to be what a look-up of it finds: on its own way, and only there. */
@@ -30,7 +31,7 @@ static void check_name(struct walk_state *w, struct heap_pool *pool, const u8 *n
 		w->c->name(w->c->arg, pool->slot, name, len, off);
 	if (name_find(pool, NULL, name, len, &at) || !at.found || at.block != block || at.off != off)
 		check_say(w, HEAP_CHECK_DAMAGE, "a name is not on its hash's way, or stands twice", block_line(block, 0));
-	no = counting_line(w, pool, off);
+	no = check_counting_line(pool, off);
 	if (!no) {
 		check_say(w, HEAP_CHECK_DAMAGE, "a name points at no published object", block_line(block, 0));
 		return;

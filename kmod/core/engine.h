@@ -126,6 +126,8 @@ struct heap {
 	struct geometry g;
 	u32 seed, epoch;
 	struct heap_info info;
+	bool mending;			/* a repair: see recover.c */
+	u64 log_damage;			/* of damaged: found in the log */
 	int failed;			/* negative errno: no change is possible any more */
 	port_atomic64 damaged;
 
@@ -204,6 +206,8 @@ int recover_log(struct heap *h, u32 *records);	/* counts; replays unless read-on
 
 /* Everything of attach but a new epoch: read the superblock, replay, load the tables. What p may not store is asked before. */
 int heap_load(struct persist *p, struct heap **out);
+int heap_load_mending(struct persist *p, struct heap **out);	/* lost lines too are replayed, where that makes them whole */
+int super_heal(struct heap *h);
 void heap_unload(struct heap *h);
 int super_read(struct persist *p, struct heap_info *info, struct geometry *g, u32 *epoch);
 

@@ -212,6 +212,37 @@ struct heap_check {
  */
 int heap_check(struct persist *p, const struct heap_check *c, struct heap_check_report *r);
 
+/* ---- repair: offline, like check ---- */
+
+enum heap_repair_kind {
+	HEAP_REPAIR_MENDED,		/* as it was: the seal proves it */
+	HEAP_REPAIR_REBUILT,		/* from what other lines say; nothing is lost */
+	HEAP_REPAIR_HELD,		/* kept out of use, as nobody knows what it holds */
+	HEAP_REPAIR_LOST,		/* something is known no more */
+	HEAP_REPAIR_KINDS,
+};
+
+struct heap_repair_report {
+	u64 count[HEAP_REPAIR_KINDS];
+	u64 lines;			/* written, but for the log and the epoch */
+	u64 affected;			/* calls of it */
+	u64 left;			/* damages that a check finds afterwards */
+};
+
+struct heap_repair {
+	void (*say)(void *arg, enum heap_repair_kind kind, const char *what, u64 where);	/* where: region offset */
+	/* An object, or bytes 0: what was named, or a range of which nobody knows what it holds; name may be NULL. */
+	void (*affected)(void *arg, u32 slot, u64 off, u64 bytes, const u8 *name, u32 len);
+	void *arg;
+};
+
+/*
+ * Make whole what can be, keep out of use what cannot be told, and check. Stores through p: on a private view it
+ * shows what it would do. May be cut off anywhere and run again. -EROFS: features that forbid to write. 0 when it came
+ * to its end (look at left), else -errno.
+ */
+int heap_repair(struct persist *p, const struct heap_repair *c, struct heap_repair_report *r);
+
 /* ---- size classes (classes.c, generated table) ---- */
 
 #define HEAP_CLASSES 72U

@@ -69,7 +69,7 @@ static u32 epoch_at(struct persist *p, u32 seed, u64 page)
 }
 
 /* A copy that is damaged, or differs, is made again from the one that was read; neither is ever changed else. */
-static int super_heal(struct heap *h)
+int super_heal(struct heap *h)
 {
 	struct pmheap_media_line good[PMHEAP_SUPER_LINES], l;
 	u64 from = h->info.damaged ? h->g.copy : 0, to = h->info.damaged ? 0 : h->g.copy;
@@ -227,7 +227,7 @@ void heap_unload(struct heap *h)
 	port_free(h);
 }
 
-int heap_load(struct persist *p, struct heap **out)
+static int load(struct persist *p, bool mending, struct heap **out)
 {
 	struct heap *h = port_alloc(sizeof(*h));
 	int err;
@@ -235,6 +235,7 @@ int heap_load(struct persist *p, struct heap **out)
 	if (!h)
 		return -ENOMEM;
 	h->p = p;
+	h->mending = mending;
 	port_mutex_init(&h->pools);
 	port_mutex_init(&h->zero);
 	port_mutex_init(&h->chunks);
@@ -247,6 +248,7 @@ int heap_load(struct persist *p, struct heap **out)
 	}
 	if (!err)
 		err = recover_log(h, &h->info.replayed);
+	h->log_damage = port_atomic64_read(&h->damaged) - h->info.damaged;
 	if (!err)
 		err = pools_load(h);
 	if (!err)
@@ -256,6 +258,16 @@ int heap_load(struct persist *p, struct heap **out)
 	else
 		*out = h;
 	return err;
+}
+
+int heap_load(struct persist *p, struct heap **out)
+{
+	return load(p, false, out);
+}
+
+int heap_load_mending(struct persist *p, struct heap **out)
+{
+	return load(p, true, out);
 }
 
 /* Pools whose destroy a crash cut short. One that cannot be finished stays dying: that is not this attach's end. */

@@ -305,31 +305,62 @@ static void home_replace(struct heap *h, u64 no, const struct pmheap_media_line 
 	persist_writeback(h->p, at);
 }
 
-/* All changes of one line, oldest first. */
+/* All changes of one line, oldest first; 0: the line stays. */
+static int changes_apply(struct pmheap_media_line *home, const struct replay_line *l, u32 n)
+{
+	u32 i, changed = 0;
+
+	for (i = 0; i < n; i++) {
+		s32 ahead = (s32)((u32)l[i].trailer - le32_to_cpu(home->version));
+
+		if (ahead <= 0)
+			continue;
+		if (ahead > 1 || change_words(home, &l[i]))
+			return -EUCLEAN;
+		changed++;
+	}
+	return changed;
+}
+
+/*
+ * Repair: a home line that is lost is tried with all its changes, whatever version it seems to have, on what stands
+ * there and on zeroes. If it then is sealed, it is what it was.
+ */
+static bool lost_apply(struct heap *h, u64 no, const struct pmheap_media_line *was, const struct replay_line *l, u32 n,
+		       struct pmheap_media_line *home)
+{
+	u32 i, zero;
+
+	for (zero = 0; zero < 2; zero++) {
+		*home = *was;
+		if (zero)
+			memset(home, 0, sizeof(*home));
+		for (i = 0; i < n; i++)
+			if (change_words(home, &l[i]))
+				return false;
+		if (line_sealed(h->seed, no, home))
+			return true;
+	}
+	return false;
+}
+
 static void replay_one(struct heap *h, const struct replay_line *l, u32 n)
 {
 	struct pmheap_media_line was, home;
-	u32 i, changed = 0;
+	int changed;
 
 	if (!line_allowed(h, l->no) || persist_read(h->p, &was, l->no * PMHEAP_LINE, PMHEAP_LINE)) {
 		heap_damage(h);
 		return;
 	}
 	home = was;
-	for (i = 0; i < n; i++) {
-		s32 ahead = (s32)((u32)l[i].trailer - le32_to_cpu(home.version));
-
-		if (ahead <= 0)
-			continue;
-		if (ahead > 1 || change_words(&home, &l[i])) {
-			heap_damage(h);
-			return;
-		}
-		changed++;
-	}
+	changed = changes_apply(&home, l, n);
+	if (h->mending && !line_sealed(h->seed, l->no, &was) && (changed <= 0 || !line_sealed(h->seed, l->no, &home)) &&
+	    lost_apply(h, l->no, &was, l, n, &home))
+		changed = 1;
 	if (!changed)
 		return;
-	if (!line_sealed(h->seed, l->no, &home)) {
+	if (changed < 0 || !line_sealed(h->seed, l->no, &home)) {
 		heap_damage(h);
 		return;
 	}
