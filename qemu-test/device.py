@@ -17,7 +17,8 @@ from result import Result
 from vm import VM
 
 KINDS = ("nvdimm", "emulate", "memmap", "virtio-pmem")
-TESTS = ("abi", "abi32", "lib")
+TESTS = ("abi", "abi32", "lib", "storm")
+DIRECTORIES = {"storm": "lib"}
 SIZE, NVDIMM_SIZE = "64M", "66M"
 # For the four tests that take an emulated region away, which does not come back.
 SPARES = "16M,16M,16M,16M"
@@ -27,13 +28,22 @@ RESULT = re.compile(r"((?:not )?ok\b\s*\d*)(?: - )?(.*)")
 MEMORY = Path("/dev/shm")
 
 
-def machine(options, scratch: str) -> VM:
+def programs(tests) -> list[tuple[Path, str]]:
     put = [(product.COMMAND, "/usr/bin/pmheap")]
-    for test in options.tests:
-        put.append((BUILD / "selftests" / test, f"/test/{test}"))
-        put.append((product.ROOT / "selftests" / test.removesuffix("32") / "run.sh", f"/test/{test}/run.sh"))
-    return VM(f"device-{options.kernel}", kernel=options.kernel, script=HERE / "guest/device.sh", put=put,
-              env={"KINDS": " ".join(options.on), "TESTS": " ".join(options.tests)}, memmaps=[SIZE],
+    for directory in sorted({DIRECTORIES.get(test, test) for test in tests}):
+        put.append((BUILD / "selftests" / directory, f"/test/{directory}"))
+        for script in (product.ROOT / "selftests" / directory.removesuffix("32")).glob("*.sh"):
+            put.append((script, f"/test/{directory}/{script.name}"))
+    return put
+
+
+def environment(options) -> dict[str, str]:
+    return {"KINDS": " ".join(options.on), "TESTS": " ".join(options.tests), "PMHEAP_KILLS": str(options.kills)}
+
+
+def machine(options, scratch: str) -> VM:
+    return VM(f"device-{options.kernel}", kernel=options.kernel, script=HERE / "guest/device.sh",
+              put=programs(options.tests), env=environment(options), memmaps=[SIZE],
               nvdimms=[f"{scratch}/nvdimm.img:{NVDIMM_SIZE}"], virtio_pmems=[f"{scratch}/virtio.img:{SIZE}"],
               modules=[f"{product.module(options.kernel)} emulate={SIZE},{SPARES}"], kernel_modules=["nbd"],
               timeout=TIMEOUT)
@@ -64,6 +74,7 @@ def main() -> int:
     parser.add_argument("kernel")
     parser.add_argument("--on", nargs="*", choices=KINDS, default=KINDS, help="kinds of regions")
     parser.add_argument("--tests", nargs="*", choices=TESTS, default=TESTS)
+    parser.add_argument("--kills", type=int, default=400, help="how many processes the storm kills")
     options = parser.parse_args()
 
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:

@@ -27,7 +27,9 @@ def check(tree):
     lib = {PurePosixPath(path).stem for path in tree.files("selftests/lib/*.c", "selftests/lib/*.cc")}
     yield from _compare("selftests/lib/", lib, _words(tree, "selftests/lib/Makefile", r"^(?:BOTH|\w+_ONLY)\s*:=(.*)$"),
                         "selftests/lib/Makefile")
-    yield from _compare("selftests/lib/", lib, _words(tree, "selftests/lib/run.sh", LIST), "selftests/lib/run.sh")
+    scripts = tree.files("selftests/lib/*.sh")
+    run = {word for path in scripts for word in _words(tree, path, LIST)}
+    yield from _compare("selftests/lib/", lib, run, "the scripts of selftests/lib")
     suites = re.search(r"^SUITES = \{(.*?)\}", tree.read("selftests/check/plan.py"), re.M | re.S)
     names = set(re.findall(r'"([\w-]+)":', suites[1] if suites else ""))
     table = re.search(r"^suite +what it is\n=+ =+\n(.*?)^=+ =+$", tree.read("Documentation/testing.rst"), re.M | re.S)

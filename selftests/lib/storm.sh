@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A storm of SIGKILLs on one region of the kernel, and a look at what it left: storm.sh DIR REGION [DEVICE]
+#
+# DIR holds the program `storm`, which kills PMHEAP_KILLS processes and accounts for what is in the pools. Here is
+# what only the outside shows: chunks and pools of the region, references to the module, memory that the kernel
+# still keeps for the dead, and whether `pmheap check` is content. The region has to be nobody else's meanwhile;
+# with DEVICE it is detached for the check, and attached again. Root, in a machine with cgroup2.
+#
+# Prints TAP, and ends with a line "storm: kills=N leaks=N".
+set -u
+
+dir=$1 region=$2 device=${3-}
+kills=${PMHEAP_KILLS:-400}
+program="storm"
+n=0 leaks=0 failed=0
+group=/run/storm.cgroup
+out=$(mktemp)
+
+test_that() { # TEXT COMMAND...
+	n=$((n + 1)) text=$1
+	shift
+	if "$@"; then
+		echo "ok $n - storm: $text"
+	else
+		failed=$((failed + 1))
+		echo "not ok $n - storm: $text"
+	fi
+}
+
+# What the dead had of the kernel's memory is charged to their cgroup until it is freed.
+enter_group() {
+	mkdir -p $group
+	mount -t cgroup2 storm $group &&
+	echo +memory >$group/cgroup.subtree_control &&
+	mkdir $group/storm
+}
+
+leave_group() {
+	rmdir $group/storm
+	umount $group
+	rm -f "$out"
+}
+
+kernel_bytes() { sed -n 's/^kernel //p' $group/storm/memory.stat; }
+
+storm() { # KILLS
+	# shellcheck disable=SC2016  # for the inner shell
+	PMHEAP_TEST_REGION=$region PMHEAP_KILLS=$1 TAP_SECONDS=$((120 + $1)) \
+		sh -c 'echo $$ >'$group'/storm/cgroup.procs && exec "$0"' "$dir/$program" >"$out"
+}
+
+died() { sed -n 's/^# \([0-9]*\) killed, .*/\1/p' "$out"; }
+
+outside() {
+	pmheap info "$region" | sed -n 's/^free .* in \([0-9]*\) of .*/\1 chunks free/p; s/^pools *\([0-9]*\) .*/\1 pools/p' |
+		tr '\n' ' '
+	echo "$(cat /sys/module/pmheap/refcnt) references"
+}
+
+whole() { # STATUS KILLS
+	grep '^# ' "$out"
+	leaks=$((leaks + $(grep -c '^# leak' "$out")))
+	[ "$1" -eq 0 ] && [ "${2:-0}" -ge "$kills" ]
+}
+
+same() { # BEFORE AFTER
+	[ "$1" = "$2" ] && return
+	leaks=$((leaks + 1))
+	echo "# leak: before the storm $1, after it $2"
+	return 1
+}
+
+# The first storm fills caches. After that a killed process may not cost half of what the module's smallest
+# object does, a link of 96 bytes.
+no_growth() { # BEFORE AFTER
+	echo "# kernel memory of the dead: $1 bytes after the first storm, $2 after the second"
+	[ $(($2 - $1)) -lt $((kills * 48 + 16384)) ] && return
+	leaks=$((leaks + 1))
+	return 1
+}
+
+# The one place to change for a check of a region that is in use.
+check_clean() { # REGION DEVICE
+	if ! pmheap detach "$1" || ! pmheap check "$2" >"$out"; then
+		leaks=$((leaks + 1))
+		sed 's/^/# /' "$out"
+		return 1
+	fi
+	pmheap attach "$2" >/dev/null
+}
+
+enter_group || { echo "not ok 1 - storm: a memory cgroup"; echo 1..1; exit 1; }
+trap leave_group EXIT
+echo "TAP version 13"
+storm 60 || grep '^#' "$out"
+settled=$(kernel_bytes)
+before=$(outside)
+storm "$kills"
+status=$?
+total=$(died)
+test_that "each object in the heaps is accounted for, and nothing is reserved" whole $status "$total"
+test_that "no chunk, pool, file or mount of the module is left" same "$before" "$(outside)"
+test_that "no kernel memory of the dead is left" no_growth "$settled" "$(kernel_bytes)"
+[ -z "$device" ] || test_that "check is clean" check_clean "$region" "$device"
+echo "1..$n"
+echo "storm: kills=${total:-0} leaks=$leaks"
+[ $failed -eq 0 ]
