@@ -305,4 +305,26 @@ static inline int scene_call(struct __test_metadata *_metadata, struct scene *s,
 /* One variant of a fixture for each command that `index` names. */
 #define COMMAND_VARIANT(fixture, name_, index_) FIXTURE_VARIANT_ADD(fixture, name_) { .command = &commands[index_] }
 
+/* A variant for each of them all. */
+#define EVERY_COMMAND_VARIANT(fixture) \
+	COMMAND_VARIANT(fixture, attach, ATTACH); \
+	COMMAND_VARIANT(fixture, detach, DETACH); \
+	COMMAND_VARIANT(fixture, format, FORMAT); \
+	COMMAND_VARIANT(fixture, region_info, INFO_REGION); \
+	COMMAND_VARIANT(fixture, pool_list, LIST); \
+	COMMAND_VARIANT(fixture, pool_create, CREATE); \
+	COMMAND_VARIANT(fixture, pool_open, OPEN); \
+	COMMAND_VARIANT(fixture, pool_destroy, DESTROY); \
+	COMMAND_VARIANT(fixture, pool_info, INFO_POOL); \
+	COMMAND_VARIANT(fixture, reserve, TAKE); \
+	COMMAND_VARIANT(fixture, cancel, CANCEL); \
+	COMMAND_VARIANT(fixture, apply, APPLY); \
+	COMMAND_VARIANT(fixture, object, OBJECT); \
+	COMMAND_VARIANT(fixture, next, NEXT); \
+	COMMAND_VARIANT(fixture, name_get, GET_NAME); \
+	COMMAND_VARIANT(fixture, name_next, NEXT_NAME); \
+	COMMAND_VARIANT(fixture, persist, PERSIST); \
+	COMMAND_VARIANT(fixture, stat, STAT); \
+	COMMAND_VARIANT(fixture, set_quota, QUOTA)
+
 #endif

@@ -27,25 +27,7 @@ FIXTURE_VARIANT(argument)
 	const struct command *command;
 };
 
-COMMAND_VARIANT(argument, attach, ATTACH);
-COMMAND_VARIANT(argument, detach, DETACH);
-COMMAND_VARIANT(argument, format, FORMAT);
-COMMAND_VARIANT(argument, region_info, INFO_REGION);
-COMMAND_VARIANT(argument, pool_list, LIST);
-COMMAND_VARIANT(argument, pool_create, CREATE);
-COMMAND_VARIANT(argument, pool_open, OPEN);
-COMMAND_VARIANT(argument, pool_destroy, DESTROY);
-COMMAND_VARIANT(argument, pool_info, INFO_POOL);
-COMMAND_VARIANT(argument, reserve, TAKE);
-COMMAND_VARIANT(argument, cancel, CANCEL);
-COMMAND_VARIANT(argument, apply, APPLY);
-COMMAND_VARIANT(argument, object, OBJECT);
-COMMAND_VARIANT(argument, next, NEXT);
-COMMAND_VARIANT(argument, name_get, GET_NAME);
-COMMAND_VARIANT(argument, name_next, NEXT_NAME);
-COMMAND_VARIANT(argument, persist, PERSIST);
-COMMAND_VARIANT(argument, stat, STAT);
-COMMAND_VARIANT(argument, set_quota, QUOTA);
+EVERY_COMMAND_VARIANT(argument);
 
 FIXTURE_SETUP(argument)
 {

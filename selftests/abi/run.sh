@@ -8,7 +8,7 @@
 # are left out. PMHEAP_SCOPE=media leaves out those whose results cannot depend on what the region is made of:
 # for the second and further kinds of region on one kernel. The kernel's nbd module serves the reads held in
 # flight (pins); without PMHEAP_DEVICE detach uses up four spare emulated regions of 16M (see victim.h). What
-# is missing is skipped, and says so.
+# is missing is skipped, and says so. Only a kernel that was built to inject failures runs `failures`.
 #
 # Prints one TAP stream, numbered through; exits 1 when a test failed, or when a program ended before it had told
 # all its results. For busybox as well.
@@ -16,15 +16,19 @@ set -u
 
 dir=${1:-$(dirname "$0")}
 [ $# -gt 0 ] && shift
-anywhere="sizes memory control reserve apply names perms lifetime"
+anywhere="sizes memory control reserve apply names perms lifetime fuzz"
 media="region pool objects map pins threads detach"
 with_device="attach unbind"
+with_injection="failures"
 
 tests="$*"
 if [ -z "$tests" ]; then
 	tests=$media
-	[ "${PMHEAP_SCOPE-all}" = media ] || tests="$anywhere $media"
 	[ -n "${PMHEAP_DEVICE-}" ] && tests="$tests $with_device"
+	if [ "${PMHEAP_SCOPE-all}" != media ]; then
+		tests="$anywhere $tests"
+		[ -e /sys/kernel/debug/failslab ] && tests="$tests $with_injection"
+	fi
 fi
 
 out=$(mktemp)

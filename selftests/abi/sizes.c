@@ -13,25 +13,7 @@ FIXTURE_VARIANT(command)
 	const struct command *command;
 };
 
-COMMAND_VARIANT(command, attach, ATTACH);
-COMMAND_VARIANT(command, detach, DETACH);
-COMMAND_VARIANT(command, format, FORMAT);
-COMMAND_VARIANT(command, region_info, INFO_REGION);
-COMMAND_VARIANT(command, pool_list, LIST);
-COMMAND_VARIANT(command, pool_create, CREATE);
-COMMAND_VARIANT(command, pool_open, OPEN);
-COMMAND_VARIANT(command, pool_destroy, DESTROY);
-COMMAND_VARIANT(command, pool_info, INFO_POOL);
-COMMAND_VARIANT(command, reserve, TAKE);
-COMMAND_VARIANT(command, cancel, CANCEL);
-COMMAND_VARIANT(command, apply, APPLY);
-COMMAND_VARIANT(command, object, OBJECT);
-COMMAND_VARIANT(command, next, NEXT);
-COMMAND_VARIANT(command, name_get, GET_NAME);
-COMMAND_VARIANT(command, name_next, NEXT_NAME);
-COMMAND_VARIANT(command, persist, PERSIST);
-COMMAND_VARIANT(command, stat, STAT);
-COMMAND_VARIANT(command, set_quota, QUOTA);
+EVERY_COMMAND_VARIANT(command);
 
 FIXTURE_SETUP(command)
 {
