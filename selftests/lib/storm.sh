@@ -43,7 +43,8 @@ leave_group() {
 	rm -f "$out"
 }
 
-kernel_bytes() { sed -n 's/^kernel //p' $group/storm/memory.stat; }
+# Some is freed by RCU, a little later.
+kernel_bytes() { sleep 1; sed -n 's/^kernel //p' $group/storm/memory.stat; }
 
 storm() { # KILLS
 	# shellcheck disable=SC2016  # for the inner shell
@@ -51,7 +52,7 @@ storm() { # KILLS
 		sh -c 'echo $$ >'$group'/storm/cgroup.procs && exec "$0"' "$dir/$program" >"$out"
 }
 
-died() { sed -n 's/^# \([0-9]*\) killed, .*/\1/p' "$out"; }
+died() { sed -n 's/^# \([0-9]*\) killed .*/\1/p' "$out"; }
 
 outside() {
 	pmheap info "$region" | sed -n 's/^free .* in \([0-9]*\) of .*/\1 chunks free/p; s/^pools *\([0-9]*\) .*/\1 pools/p' |
