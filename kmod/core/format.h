@@ -26,11 +26,12 @@
  *
  * Tenure. A chunk's tenure counts its hand-overs to a pool. A page line whose tenure differs from its
  * chunk's is a left-over of an earlier owner and means "free": a hand-over rewrites no page lines. With
- * tenure 0 a chunk was never handed out, and its page lines are not even sealed yet.
+ * tenure 0 a chunk was never handed out, and its page lines are not even sealed yet, but for the front chunks:
+ * those are metadata from the start, and never handed out.
  *
- * Where the ideas come from: the line trailer and redo rules are the project's COMMIT-PROTOCOL; one table
- * that is both ownership and mapping is NOVA's and device-dax's sum; runs with bitmaps away from the data
- * are jemalloc's; geometry asserts are xfs_ondisk.h's habit.
+ * Where the ideas come from: the line trailer and the redo rules are the project's own (Documentation/format.rst
+ * has the argument); one table that is both ownership and mapping is NOVA's and device-dax's sum; runs with
+ * bitmaps away from the data are jemalloc's; geometry asserts are xfs_ondisk.h's habit.
  */
 #ifndef PMHEAP_CORE_FORMAT_H
 #define PMHEAP_CORE_FORMAT_H

@@ -4,7 +4,7 @@
  * these calls, so that all of them can be traced, counted, made to fail and crashed.
  *
  * There are three bodies, chosen at link time: kmod/persist.c (the module), libuser/src/file_persist.c
- * (file: regions and offline tools) and selftests/core/record.c (a recorder that builds crash images).
+ * (file: regions and offline tools) and selftests/core/medium.c (a recorder, for crash images).
  *
  * Contract. Offsets are bytes from the region's start. Cached stores to one 64-byte line persist in program
  * order; nothing else is ordered before a fence. persist_writeback() and the non-temporal stores are

@@ -8,9 +8,9 @@
  *   pool fd        a pool, as PMHEAP_POOL_OPEN or _CREATE returned it: mmap it, and work with its objects
  *
  * Every struct begins with its own size in bytes, which the caller sets to the sizeof it was built with.
- * A shorter one than the first version is EINVAL; a longer one is taken as long as the bytes the kernel
- * does not know are zero (E2BIG otherwise). There are no pointers and no enums inside: addresses are
- * __aligned_u64. Layout is the same for 32-bit callers. Reserved fields must be 0 (EOPNOTSUPP otherwise)
+ * A shorter one than the first version is EINVAL; a longer one, up to 4096, is taken as long as the bytes
+ * the kernel does not know are zero (E2BIG otherwise). There are no pointers and no enums inside: addresses
+ * are __aligned_u64. Layout is the same for 32-bit callers. Reserved fields must be 0 (EOPNOTSUPP otherwise)
  * and come back as 0.
  *
  * errno, the same for every command: ENOTTY unknown command; E2BIG, EOPNOTSUPP, EINVAL as above, EINVAL
