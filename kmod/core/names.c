@@ -103,6 +103,10 @@ static int entry_name(struct heap_pool *pool, const struct txn *t, u32 block, u3
 	u32 at, i;
 	int err;
 
+	if (!e->len) {
+		heap_damage(pool->h);
+		return -EUCLEAN;
+	}
 	memcpy(name, e->head, min_t(u32, e->len, PMHEAP_NAME_HEAD_BYTES));
 	for (i = 1, at = PMHEAP_NAME_HEAD_BYTES; at < e->len; i++, at += 56) {
 		err = node_line(pool, t, entry_line(block, slot) + i, &l);
