@@ -21,7 +21,7 @@ module-%:
 	+@qemu-test/module.sh $* $(BUILD)/kmod-$*
 
 # Also what the recipes themselves need, such as python3.
-check run shell kselftest-tree: deps
+check fuzz coverage run shell kselftest-tree: deps
 
 deps:
 	@qemu-test/deps.sh @build
@@ -41,6 +41,18 @@ shell:
 install: user
 	+@$(MAKE) -C libuser O=$(BUILD)/libuser install
 
+# Long; make check runs each for a minute.
+FUZZ ?= image ops
+SECONDS ?= 3600
+fuzz:
+	@qemu-test/deps.sh @check
+	+@$(MAKE) -s -C selftests/fuzz
+	@for fuzz in $(FUZZ); do selftests/fuzz/fuzz.py run $$fuzz --seconds $(SECONDS) || exit 1; done
+
+coverage:
+	@qemu-test/deps.sh @check @coverage
+	@selftests/fuzz/coverage.py --lines
+
 kselftest-tree:
 	@selftests/abi/tree.sh $(BUILD)/kselftest-tree
 
@@ -52,10 +64,12 @@ help:
 	@echo "make run        the demonstration in a VM: real input, a power cut, recovery, queries"
 	@echo "make check      all tests; SUITES='core lib' picks some"
 	@echo "make crash      the crash lab in full: some 20 minutes"
+	@echo "make fuzz [FUZZ=image|ops] [SECONDS=3600]    hostile images, and random operations, on the engine"
+	@echo "make coverage   which lines of the engine the tests reach"
 	@echo "make shell      a shell in a VM with a region attached"
 	@echo "make module KERNEL=6.1|6.12     the module alone, in build/kmod-KERNEL/"
 	@echo "make install [PREFIX=/usr/local] [DESTDIR=]    the library, the command, the manual"
 	@echo "make kselftest-tree             the ABI's tests inside a kernel's tools/testing/selftests"
 	@echo "make clean      removes build/ but for the fetched kernels in build/cache/"
 
-.PHONY: all deps user modules module check crash run shell install kselftest-tree clean help
+.PHONY: all deps user modules module check crash fuzz coverage run shell install kselftest-tree clean help

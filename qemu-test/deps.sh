@@ -8,6 +8,7 @@ set -euo pipefail
 declare -A group=(
 	[build]="gcc make libc6-dev python3 kmod bc xz-utils"
 	[check]="sparse clang clang-tidy libclang-rt-dev g++ gcc-multilib valgrind libc6-dbg groff man-db rsync git"
+	[coverage]="llvm"
 	[user]="pkg-config libblkid-dev"
 	[run]="qemu-system-x86 busybox-static ndctl kmod xz-utils zstd python3 util-linux"
 )

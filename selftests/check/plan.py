@@ -40,6 +40,7 @@ BUILDS = {job.name: job for job in (
          needs=("build user",)),
     make("lib san", "selftests/lib", f"O={BUILD}/selftests/lib-san", f"LIB={BUILD}/libuser-san/libpmheap.a",
          f"SAN={SAN}", needs=("build user san",)),
+    make("fuzz", "selftests/fuzz"),
     make("abi", "selftests/abi"),
     make("abi 32", "selftests/abi", "BITS=32"),
     *(module(kernel) for kernel in KERNELS),
@@ -89,6 +90,11 @@ def lib() -> list[Job]:
                 needs=("build lib",))]
 
 
+def fuzz() -> list[Job]:
+    return [Job(f"fuzz {name}", (PYTHON, ROOT / "selftests/fuzz/fuzz.py", "run", name), needs=("build fuzz",))
+            for name in ("image", "ops")]
+
+
 def reader() -> list[Job]:
     return [Job("reader", (ROOT / "selftests/reader/run.sh", BUILD / "selftests/reader"))]
 
@@ -134,9 +140,20 @@ def vm() -> list[Job]:
 
 # In the order in which their jobs begin, as far as what they need allows.
 SUITES = {
-    "device": device, "vm": vm, "core-san": core_san, "core": core, "crash": crash, "reader": reader, "lib": lib,
-    "lab": lab, "valgrind": valgrind,
-    "static": static, "documents": documents, "install": install, "source": source,
+    "device": device,
+    "vm": vm,
+    "core-san": core_san,
+    "core": core,
+    "crash": crash,
+    "fuzz": fuzz,
+    "reader": reader,
+    "lib": lib,
+    "lab": lab,
+    "valgrind": valgrind,
+    "static": static,
+    "documents": documents,
+    "install": install,
+    "source": source,
 }
 
 
