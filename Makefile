@@ -21,13 +21,16 @@ module-%:
 	+@qemu-test/module.sh $* $(BUILD)/kmod-$*
 
 # Also what the recipes themselves need, such as python3.
-check fuzz coverage run shell kselftest-tree: deps
+check check-debug fuzz coverage run shell kselftest-tree: deps
 
 deps:
 	@qemu-test/deps.sh @build
 
 check:
 	@selftests/check/check.py $(SUITES)
+
+check-debug:
+	@qemu-test/debug.py
 
 run:
 	@qemu-test/run.py --kernel $(KERNEL)
@@ -66,10 +69,11 @@ help:
 	@echo "make crash      the crash lab in full: some 20 minutes"
 	@echo "make fuzz [FUZZ=image|ops] [SECONDS=3600]    hostile images, and random operations, on the engine"
 	@echo "make coverage   which lines of the engine the tests reach"
+	@echo "make check-debug    the tests in VMs on kernels with KASAN, lockdep, kmemleak, UBSAN, failures; and KCSAN"
 	@echo "make shell      a shell in a VM with a region attached"
 	@echo "make module KERNEL=6.1|6.12     the module alone, in build/kmod-KERNEL/"
 	@echo "make install [PREFIX=/usr/local] [DESTDIR=]    the library, the command, the manual"
 	@echo "make kselftest-tree             the ABI's tests inside a kernel's tools/testing/selftests"
 	@echo "make clean      removes build/ but for the fetched kernels in build/cache/"
 
-.PHONY: all deps user modules module check crash fuzz coverage run shell install kselftest-tree clean help
+.PHONY: all deps user modules module check check-debug crash fuzz coverage run shell install kselftest-tree clean help

@@ -41,12 +41,13 @@ def environment(options) -> dict[str, str]:
     return {"KINDS": " ".join(options.on), "TESTS": " ".join(options.tests), "PMHEAP_KILLS": str(options.kills)}
 
 
-def machine(options, scratch: str) -> VM:
-    return VM(f"device-{options.kernel}", kernel=options.kernel, script=HERE / "guest/device.sh",
-              put=programs(options.tests), env=environment(options), memmaps=[SIZE],
-              nvdimms=[f"{scratch}/nvdimm.img:{NVDIMM_SIZE}"], virtio_pmems=[f"{scratch}/virtio.img:{SIZE}"],
-              modules=[f"{product.module(options.kernel)} emulate={SIZE},{SPARES}"], kernel_modules=["nbd"],
-              timeout=TIMEOUT)
+def machine(options, scratch: str, **other) -> VM:
+    """OTHER settings of a VM come in the place of these."""
+    return VM(f"device-{options.kernel}", **{
+        "kernel": options.kernel, "script": HERE / "guest/device.sh", "put": programs(options.tests),
+        "env": environment(options), "memmaps": [SIZE], "nvdimms": [f"{scratch}/nvdimm.img:{NVDIMM_SIZE}"],
+        "virtio_pmems": [f"{scratch}/virtio.img:{SIZE}"], "kernel_modules": ["nbd"], "timeout": TIMEOUT,
+        "modules": [f"{product.module(options.kernel)} emulate={SIZE},{SPARES}"], **other})
 
 
 class Show:
