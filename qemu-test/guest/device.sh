@@ -23,7 +23,7 @@ on() { # KIND REGION [DEVICE]
 		case $suite in
 		abi*) PMHEAP_REGION=$region PMHEAP_DEVICE=$3 "/test/$suite/run.sh" "/test/$suite" ;;
 		lib)  /test/lib/run.sh /test/lib "${region#/dev/}" ;;
-		storm) /test/lib/storm.sh /test/lib "${region#/dev/}" $3 ;;
+		storm) /test/lib/storm.sh /test/lib "${region#/dev/}" "$3" ;;
 		esac || status=1
 	done
 }
