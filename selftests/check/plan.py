@@ -43,6 +43,7 @@ BUILDS = {job.name: job for job in (
     make("fuzz", "selftests/fuzz"),
     make("abi", "selftests/abi"),
     make("abi 32", "selftests/abi", "BITS=32"),
+    make("trace", "qemu-test/trace", f"O={BUILD}/trace", needs=("build user",)),
     *(module(kernel) for kernel in KERNELS),
 )}
 
@@ -134,6 +135,12 @@ def device() -> list[Job]:
                 needs=(*needs, f"build module {kernel}")) for kernel in KERNELS]
 
 
+def trace() -> list[Job]:
+    own = [Job(f"trace {test}", (BUILD / f"trace/test_{test}",), needs=("build trace",)) for test in ("decode", "model")]
+    return own + [Job(f"trace {kernel}", (PYTHON, ROOT / "qemu-test/tracelab.py", "--built", kernel), lane="vm",
+                      timeout=1500, needs=("build user", "build trace", f"build module {kernel}")) for kernel in KERNELS]
+
+
 def vm() -> list[Job]:
     return [Job("vm", (PYTHON, ROOT / "qemu-test/selftest.py", "--short"), lane="vm")]
 
@@ -141,6 +148,7 @@ def vm() -> list[Job]:
 # In the order in which their jobs begin, as far as what they need allows.
 SUITES = {
     "device": device,
+    "trace": trace,
     "vm": vm,
     "core-san": core_san,
     "core": core,
