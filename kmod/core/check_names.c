@@ -43,7 +43,7 @@ static void check_name(struct walk_state *w, struct heap_pool *pool, const u8 *n
 }
 
 /* An entry's first line; whether the name stands in its place, the walk tells. */
-static void check_entry(struct walk_state *w, struct heap_pool *pool, u64 no)
+static void check_entry(struct walk_state *w, u64 no)
 {
 	struct pmheap_media_name e;
 
@@ -69,7 +69,7 @@ static int check_node(struct walk_state *w, struct heap_pool *pool, u32 block)
 	if (!line_read(w->h, block_line(block, 0), &n) && (n.reserved0 || !check_zero(n.reserved, 0, sizeof(n.reserved))))
 		check_say(w, HEAP_CHECK_DAMAGE, "a name node's reserved words are not 0", block_line(block, 0));
 	for (i = 0; i < PMHEAP_NAME_FAN; i++)
-		check_entry(w, pool, block_line(block, PMHEAP_NAME_FIRST + i * PMHEAP_NAME_LINES));
+		check_entry(w, block_line(block, PMHEAP_NAME_FIRST + i * PMHEAP_NAME_LINES));
 	for (i = PMHEAP_NAME_FIRST + PMHEAP_NAME_FAN * PMHEAP_NAME_LINES; i < PMHEAP_LINES_PER_PAGE; i++)
 		if (!line_read(w->h, block_line(block, i), &l) && !check_zero(&l, 0, 56))
 			check_say(w, HEAP_CHECK_DAMAGE, "an empty line of a name node is not zero", block_line(block, i));

@@ -31,7 +31,11 @@ void repair_affected(struct repair *x, u32 slot, u64 off, u64 bytes, const u8 *n
 
 bool repair_get(struct repair *x, u64 no, void *line)
 {
-	return !persist_read(x->h->p, line, no * PMHEAP_LINE, PMHEAP_LINE) && line_sealed(x->h->seed, no, line);
+	if (persist_read(x->h->p, line, no * PMHEAP_LINE, PMHEAP_LINE)) {
+		x->unreadable = true;
+		return false;
+	}
+	return line_sealed(x->h->seed, no, line);
 }
 
 /* No record of this epoch is about a line that is lost: its version may be anything but 1 or 2. See repair_chunks.c. */
@@ -48,6 +52,8 @@ int repair_fence(struct repair *x)
 {
 	int err = heap_fence(x->h);
 
+	if (!err && x->unreadable)
+		err = -EIO;
 	return err ? err : port_breathe();
 }
 

@@ -15,6 +15,7 @@ struct repair {
 	struct heap *h;
 	const struct heap_repair *c;
 	struct heap_repair_report *r;
+	bool unreadable;		/* the medium gave an error: that ends the repair */
 	struct heap_map owner;		/* slot << 32 | logical -> chunk + 1 */
 	struct heap_map pointed;	/* block -> 1 + role << 16 | slot, of what points at it */
 	u32 *huge;			/* by chunk: pages that a huge object covers from its start */

@@ -85,6 +85,7 @@ static int point_from(struct repair *x, u32 block, u32 role, u32 slot, void *arg
 	u32 i;
 	int err = 0;
 
+	(void)arg;
 	if (role == PMHEAP_ROLE_POOL && repair_get(x, block_line(block, 1), &more)) {
 		err = point(x, le32_to_cpu(more.name_root), PMHEAP_ROLE_NAMES, slot);
 		for (i = 0; !err && i < PMHEAP_TYPE_BLOCKS; i++)

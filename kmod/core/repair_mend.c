@@ -50,6 +50,9 @@ static int mend_range(struct repair *x, u64 first, u64 n)
 
 static int mend_block(struct repair *x, u32 block, u32 role, u32 slot, void *arg)
 {
+	(void)role;
+	(void)slot;
+	(void)arg;
 	return mend_range(x, block_line(block, 0), PMHEAP_LINES_PER_PAGE);
 }
 

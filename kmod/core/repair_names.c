@@ -186,6 +186,7 @@ static int block_repair(struct repair *x, u32 block, u32 role, u32 slot, void *a
 {
 	struct pmheap_media_slot s;
 
+	(void)arg;
 	if (!repair_slot(x, slot, &s))
 		return 0;
 	if (s.state == PMHEAP_POOL_DYING)

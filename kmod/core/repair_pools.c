@@ -12,6 +12,7 @@ static int slot_find_block(struct repair *x, u32 block, u32 role, u32 slot, void
 {
 	struct slot_find *f = arg;
 
+	(void)x;
 	if (slot != f->slot)
 		return 0;
 	if (role == PMHEAP_ROLE_POOL) {

@@ -168,6 +168,7 @@ static void scene_make(struct scene *s, bool clean)
 
 	memset(s, 0, sizeof(*s));
 	cpu_now = 0;
+	random_seed = 3;
 	fixture_open(&f, SIZE);
 	EXPECT_EQ(heap_pool_create(f.h, "q", &attr, &q), 0);
 	heap_pool_close(q);
@@ -316,8 +317,8 @@ static void test_lines(void)
 
 	scene_make(&s, true);
 	for (kind = 0; kind < KINDS; kind++) {
-		for (i = lost = 0; i < 16; i++) {
-			u32 nr = s.lines[kind] <= 16 ? i : rnd(&seed, s.lines[kind]);
+		for (i = lost = 0; i < 10; i++) {
+			u32 nr = s.lines[kind] <= 10 ? i : rnd(&seed, s.lines[kind]);
 			struct medium *m;
 
 			if (nr >= s.lines[kind])
@@ -352,12 +353,157 @@ static void test_log(void)
 	scene_free(&s);
 }
 
+/* ---- power cuts ---- */
+
+struct cuts {
+	const struct scene *s;
+	bool whole;
+	u32 images, room;
+	u64 seed;
+};
+
+static void cut_image(struct medium *m, struct cuts *c, enum survive how)
+{
+	struct heap_repair_report r;
+	struct medium *image;
+
+	medium_undo_begin(m->image);
+	medium_survive(m, how, 0, &c->seed);
+	image = medium_copy(m->image);
+	medium_undo(m->image);
+	repair(image, &r);
+	if (c->whole)	/* by this repair and the one before it */
+		EXPECT_EQ(r.count[HEAP_REPAIR_LOST] + r.count[HEAP_REPAIR_HELD], 0);
+	r.affected++;	/* may have been told by the one that was cut off */
+	r.count[HEAP_REPAIR_LOST] = 0;
+	repaired(c->s, image, &r, c->whole);
+	c->images++;
+}
+
+static void cut(struct medium *m, void *arg)
+{
+	struct cuts *c = arg;
+
+	if (!m->pending.ndirty || !c->room)
+		return;
+	c->room--;
+	cut_image(m, c, SURVIVE_NONE);
+	cut_image(m, c, SURVIVE_ALL);
+	cut_image(m, c, SURVIVE_RANDOM);
+}
+
+/* Repair is cut off at its fences, and what is left is repaired. */
+static void test_cuts(void)
+{
+	struct cuts c = { .seed = 11 };
+	struct heap_repair_report r;
+	struct scene s;
+	u32 kind;
+
+	scene_make(&s, false);
+	c.s = &s;
+	for (kind = SLOT; kind < KINDS; kind++) {
+		struct medium *m = damaged(&s, s.line[kind][s.lines[kind] / 2], 512);
+
+		/* A second one, whose repair is certain: now one of them is done and the other not. */
+		memset(m->now + s.line[PAGE_FIXED][5] * PMHEAP_LINE, 0x5a, PMHEAP_LINE);
+		c.whole = lossless[kind];
+		c.room = 12;
+		medium_track(m);
+		m->on_fence = cut;
+		m->arg = &c;
+		EXPECT_EQ(heap_repair(&m->p, &quiet, &r), 0);
+		EXPECT_EQ(r.left, 0);
+		medium_stop(m);
+		medium_free(m);
+	}
+	EXPECT(c.images > 300);
+	printf("# %u images\n", c.images);
+	scene_free(&s);
+}
+
+/* ---- what cannot be told ---- */
+
+/* An error of the medium ends it. Nothing but flipped bits was changed by then, and here there are none. */
+static void test_unreadable(void)
+{
+	struct heap_repair_report r;
+	struct scene s;
+	struct medium *m;
+	u32 kind;
+
+	scene_make(&s, true);
+	for (kind = SLOT; kind < KINDS; kind++) {
+		m = damaged(&s, s.line[kind][0], 512);
+		m->bad_from = s.line[kind][s.lines[kind] - 1] * PMHEAP_LINE;
+		m->bad_len = PMHEAP_LINE;
+		EXPECT_EQ(heap_repair(&m->p, &quiet, &r), -EIO);
+		EXPECT_EQ(r.lines, 0);
+		medium_free(m);
+	}
+	scene_free(&s);
+}
+
+static u64 chunk_line_at(struct fixture *f, u64 off)
+{
+	struct pmheap_media_geometry g;
+	u64 at;
+
+	memcpy(&g, f->m->now + 2 * PMHEAP_LINE, sizeof(g));
+	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
+	return le64_to_cpu(g.chunk_table) + at / PMHEAP_CHUNK * PMHEAP_LINE;
+}
+
+/* A second pool in the slot of one that is gone: what page 0 says may be either's. */
+static void test_quarantine(void)
+{
+	struct heap_pool_attr attr = { .mode = 0600 };
+	struct heap_repair_report r;
+	struct heap_check_report check;
+	struct fixture f;
+	u64 off, line;
+
+	cpu_now = 0;
+	random_seed = 3;
+	fixture_open(&f, SIZE);
+	off = must_reserve(&f, 5 * MIB, 1);
+	EXPECT_EQ(publish(&f, off), 0);
+	line = chunk_line_at(&f, off + 4 * MIB);
+	heap_owner_release(f.owner);
+	heap_pool_close(f.pool);
+	EXPECT_EQ(heap_pool_destroy(f.h, "p", NULL, NULL), 0);
+	EXPECT_EQ(heap_pool_create(f.h, "p", &attr, &f.pool), 0);
+	EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+	off = must_reserve(&f, 100, 1);
+	EXPECT_EQ(publish(&f, off), 0);
+	EXPECT_EQ(name_object(&f, "it", off, 0), 0);
+	fixture_detach(&f, true);
+	memset(f.m->now + line, 0xa5, PMHEAP_LINE);
+	repair(f.m, &r);
+	EXPECT_EQ(r.count[HEAP_REPAIR_HELD], 1);
+	EXPECT_EQ(image_damages(f.m->now, SIZE, true, &check), 0);
+	EXPECT_EQ(check.chunks_quarantined, 1);
+	fixture_attach(&f);
+	line = chunk_line_at(&f, off);
+	fixture_detach(&f, true);
+	memset(f.m->now + line, 0xa5, PMHEAP_LINE);
+	repair(f.m, &r);
+	EXPECT_EQ(r.count[HEAP_REPAIR_HELD], 0);
+	fixture_attach(&f);
+	EXPECT_EQ(heap_name_get(f.pool, (const u8 *)"it", 2, &line), 0);
+	EXPECT_EQ(line, off);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	static const struct test t[] = {
 		{ "single bits are turned back", test_bits },
 		{ "whole lines are rebuilt, or held", test_lines },
 		{ "the log is replayed over mended lines", test_log },
+		{ "a repair that is cut off is finished by the next", test_cuts },
+		{ "an error of the medium ends it", test_unreadable },
+		{ "a chunk of this pool or one before it is quarantined", test_quarantine },
 	};
 
 	return tap_run(t, ARRAY_SIZE(t));
