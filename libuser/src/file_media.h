@@ -41,8 +41,12 @@ void file_media_downgrade(struct file_media *m);
 /* Map [off, off + len) of the file over the caller's own reservation at addr. */
 int file_media_map_at(struct file_media *m, void *addr, u64 off, u64 len, bool readonly);
 
+#define VIEW_PAGE 4096U
+
 /* Read a view's pages of a range: 0 or -EIO. */
 int file_media_load(struct file_media *m, u64 off, u64 len);
+/* The page at off as it stands on the medium, whatever the view has made of it; `to` is aligned to a page. */
+int file_media_source(struct file_media *m, u64 off, unsigned char *to);
 
 /* file_domain.c: PERSIST_CACHE or PERSIST_MEMORY for a device whose lines reach it by write-back. */
 u32 file_domain_level(dev_t dev);

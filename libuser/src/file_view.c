@@ -12,7 +12,6 @@
 
 #include "file_media.h"
 
-#define VIEW_PAGE 4096U
 #define VIEW_AHEAD 16U		/* pages: tables are long, a page at a time is slow */
 
 static int view_make(struct file_media *m, const char *path)
@@ -50,20 +49,31 @@ int file_media_view(const char *path, struct file_media **out)
 }
 
 /* All of [off, off + len), or false. */
-static bool view_read(struct file_media *m, u64 off, u64 len)
+static bool source_read(struct file_media *m, unsigned char *to, u64 off, u64 len)
 {
 	ssize_t got;
 
 	while (len) {
-		got = pread(m->hold.lock, m->base + off, len, (off_t)off);
+		got = pread(m->hold.lock, to, len, (off_t)off);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
 			return false;
+		to += got;
 		off += (u64)got;
 		len -= (u64)got;
 	}
 	return true;
+}
+
+static bool view_read(struct file_media *m, u64 off, u64 len)
+{
+	return source_read(m, m->base + off, off, len);
+}
+
+int file_media_source(struct file_media *m, u64 off, unsigned char *to)
+{
+	return source_read(m, to, off, VIEW_PAGE) ? 0 : -EIO;
 }
 
 static void view_load_from(struct file_media *m, u64 first)

@@ -119,6 +119,7 @@ static void report_json(const struct heap_check_report *r)
 	json_u64("used", r->used);
 	json_u64("free", r->free);
 	json_u64("records", r->records);
+	json_u64("held_pages", r->held);
 }
 
 static void lists_json(const struct findings *f)
@@ -210,6 +211,8 @@ static void show_text(const struct tool *t, const struct heap_check_report *r, c
 	printf("free      %s in owned chunks\n", show_size(r->free, buf));
 	printf("names     %" PRIu64 "\n", r->names);
 	printf("blocks    %" PRIu64 "\n", r->blocks);
+	if (r->held)
+		printf("held      %" PRIu64 " pages that a repair keeps out of use\n", r->held);
 	printf("log       %" PRIu64 " records to replay\n", r->records);
 	if (r->damages)
 		printf("%" PRIu64 " damage%s\n", r->damages, r->damages == 1 ? "" : "s");

@@ -28,6 +28,8 @@ static const struct command commands[] = {
 	  OPT_LIST | OPT_JSON, 1, 1, run_check },
 	{ "lab", "[--size S] PROGRAM [ARGUMENT...]", "run a program and tell where it forgets to make stores durable",
 	  OPT_SIZE | OPT_PROGRAM | OPT_JSON, 1, INT_MAX, run_lab },
+	{ "repair", "DEVICE|IMAGE [--yes] [--undo FILE | --revert FILE [--force]]", "mend a region that nobody uses",
+	  OPT_YES | OPT_UNDO | OPT_REVERT | OPT_FORCE | OPT_JSON, 1, 1, run_repair },
 	{ "version", "", "show the version", OPT_JSON, 0, 0, run_version },
 };
 
@@ -48,6 +50,9 @@ static const struct option long_options[] = {
 	{ "home", required_argument, NULL, OPT_HOME },
 	{ "owner", required_argument, NULL, OPT_OWNER },
 	{ "type", required_argument, NULL, OPT_TYPE },
+	{ "yes", no_argument, NULL, OPT_YES },
+	{ "undo", required_argument, NULL, OPT_UNDO },
+	{ "revert", required_argument, NULL, OPT_REVERT },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -154,6 +159,12 @@ static int read_option(struct tool *t, int option, const char *text)
 	case OPT_LABEL:
 		t->label = text;
 		return strlen(text) <= LABEL_MAX ? 0 : -ERANGE;
+	case OPT_UNDO:
+		t->undo = text;
+		break;
+	case OPT_REVERT:
+		t->revert = text;
+		break;
 	case OPT_MODE:
 		rc = read_number(text, 8, 0777, &v);
 		t->mode = (uint32_t)v;

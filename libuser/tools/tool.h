@@ -34,6 +34,9 @@ enum tool_option {
 	OPT_OWNER = 1 << 11,
 	OPT_TYPE = 1 << 12,
 	OPT_PROGRAM = 1 << 13,	/* no option: the first argument is a program, and all after it are its own */
+	OPT_YES = 1 << 14,
+	OPT_UNDO = 1 << 15,
+	OPT_REVERT = 1 << 16,
 };
 
 struct tool {
@@ -43,6 +46,7 @@ struct tool {
 	uint64_t size, quota, span, home;
 	uint32_t mode, uid, gid, type;
 	const char *label;
+	const char *undo, *revert;	/* files; NULL: not given */
 	int nargs;
 	char **args;
 };
@@ -69,6 +73,7 @@ int run_objects(struct tool *t);
 int run_names(struct tool *t);
 int run_check(struct tool *t);
 int run_lab(struct tool *t);
+int run_repair(struct tool *t);
 int run_version(struct tool *t);
 
 /* "pmheap: COMMAND: ..." on stderr. */

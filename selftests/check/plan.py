@@ -96,6 +96,10 @@ def fuzz() -> list[Job]:
             for name in ("image", "ops")]
 
 
+def repair() -> list[Job]:
+    return [Job("repair command", (HERE / "repair.sh",), needs=("build user",))]
+
+
 def reader() -> list[Job]:
     return [Job("reader", (ROOT / "selftests/reader/run.sh", BUILD / "selftests/reader"))]
 
@@ -155,6 +159,7 @@ SUITES = {
     "crash": crash,
     "fuzz": fuzz,
     "reader": reader,
+    "repair": repair,
     "lib": lib,
     "lab": lab,
     "valgrind": valgrind,
