@@ -4,7 +4,8 @@
 # Holds the engine against a reader that knows nothing but format.rst: run.sh BUILD_DIR
 #
 # Golden images, and images made now: N random ones, and N power cuts. Then each law of the format broken by itself,
-# and FLIPS random changes of each kind an image: seals, words under good seals, and records.
+# and FLIPS random changes of each kind an image: seals, words under good seals, and records. And REPAIRS lost lines of
+# each kind, repaired by the engine.
 # Prints TAP, one program's after the other's; exits 1 when something failed.
 set -eu
 
@@ -30,4 +31,5 @@ done
 "$here/agree.py" "$dir/cuts" || status=1
 "$here/laws.py" "$dir/verdict" "$dir/golden/objects.img" || status=1
 "$here/flips.py" "$dir/verdict" "${FLIPS:-15}" flip,forge,record "$dir"/golden/*.img || status=1
+"$here/repairs.py" "$dir/verdict" "${REPAIRS:-3}" "$dir/golden/log.img" "$dir/golden/objects.img" || status=1
 exit "$status"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the engine's check says of an image: `verdict IMAGE [AT=HEXBYTES...]`, in the text of images.c. The bytes
- * are put into a copy in memory first; the file stays as it is. Two things more than images.c tells: the damages,
+ * What the engine's check says of an image: `verdict IMAGE [AT=HEXBYTES...] [repair=FILE]`, in the text of images.c.
+ * The bytes are put into a copy in memory first; the file stays as it is. With repair=, the copy is repaired, written
+ * to FILE, and then checked. Two things more than images.c tells: the damages,
  * as comments, and `image CRC32`: of that copy, in which the check has replayed the log.
  */
 #include <inttypes.h>
@@ -86,6 +87,18 @@ static void poke(struct medium *m, const char *what)
 	}
 }
 
+static void repair_to(struct medium *m, const char *path)
+{
+	static const struct heap_repair quiet;
+	struct heap_repair_report r;
+	FILE *f = fopen(path, "wb");
+
+	EXPECT(f);
+	EXPECT_EQ(heap_repair(&m->p, &quiet, &r), 0);
+	EXPECT_EQ(fwrite(m->now, 1, m->p.size, f), m->p.size);
+	EXPECT_EQ(fclose(f), 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct heap_check c = { .say = say, .object = say_object, .name = say_name };
@@ -96,8 +109,12 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	m = load(argv[1]);
-	for (i = 2; i < argc; i++)
-		poke(m, argv[i]);
+	for (i = 2; i < argc; i++) {
+		if (!strncmp(argv[i], "repair=", 7))
+			repair_to(m, argv[i] + 7);
+		else
+			poke(m, argv[i]);
+	}
 	err = heap_check(&m->p, &c, &r);
 	if (err)
 		printf("# cannot look: %d\n", err);

@@ -30,9 +30,12 @@ def of_reader(image: Image) -> Verdict:
     return Verdict([f"# {what} at {where}" for what, where in region.damages.found] + region.facts())
 
 
-def of_engine(program, path, pokes=()) -> Verdict:
-    """What the program `verdict` says, when these (offset, bytes) are put into the image first."""
+def of_engine(program, path, pokes=(), repaired=None) -> Verdict:
+    """What the program `verdict` says, when these (offset, bytes) are put into the image first; after a repair, if there
+    is a file for what that makes."""
     words = [str(program), str(path), *(f"{at}={data.hex()}" for at, data in pokes)]
+    if repaired:
+        words.append(f"repair={repaired}")
     try:
         run = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     except subprocess.TimeoutExpired:
