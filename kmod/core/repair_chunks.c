@@ -12,7 +12,13 @@
 
 struct lost_chunk {
 	u32 chunk, slot, logical, tenure;
-	bool sealed, blocks, objects;	/* what there is among its page lines */
+	bool blocks, objects;		/* what there is among its page lines */
+};
+
+/* Those that turn out to be a pool's. Their lines are written when it is known of all of them. */
+struct lost_chunks {
+	struct lost_chunk *own;
+	u32 n, room;
 };
 
 static u64 owner_key(u32 slot, u32 logical)
@@ -72,7 +78,6 @@ static void lost_look(struct repair *x, u32 chunk, struct lost_chunk *l)
 		if (!repair_get(x, page_line(x, chunk, i), &m))
 			continue;
 		tenure = le32_to_cpu(m.tenure);
-		l->sealed = true;
 		l->blocks |= m.kind == PMHEAP_PAGE_BLOCK;
 		if (tenure > l->tenure)
 			l->objects = false;
@@ -258,55 +263,98 @@ static int hold_from(struct repair *x, u32 chunk, const struct pmheap_media_chun
 	return err;
 }
 
+static void lost_line(const struct lost_chunk *l, struct pmheap_media_chunk *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->state = PMHEAP_CHUNK_OWNED;
+	c->pool = cpu_to_le16((u16)l->slot);
+	c->logical = cpu_to_le32(l->logical);
+	c->tenure = cpu_to_le32(l->tenure);
+}
+
+/* The chunk at a place of a pool, also one whose line is still to be written; false where a known object covers it. */
+static bool chunk_behind(struct repair *x, const struct lost_chunks *all, u32 slot, u32 logical, u32 *chunk,
+			 struct pmheap_media_chunk *c)
+{
+	u64 at = map_get(&x->owner, owner_key(slot, logical));
+	u32 i;
+
+	*chunk = (u32)at - 1;
+	if (!at || x->huge[*chunk])
+		return false;
+	for (i = 0; i < all->n; i++)
+		if (all->own[i].chunk == *chunk) {
+			lost_line(&all->own[i], c);
+			return true;
+		}
+	return chunk_get(x, *chunk, c) && !c->pages;
+}
+
 /*
  * Without objects of its own, the chunk may be the first of a huge object, which then goes on in the chunk behind.
  * How far is lost: all is held up to the next page in use. Before the chunk's line is written, as afterwards nothing
  * would tell that there is something to be held.
  */
-static int hold_huge(struct repair *x, const struct lost_chunk *l, const struct pmheap_media_chunk *c)
+static int hold_huge(struct repair *x, const struct lost_chunks *all, const struct lost_chunk *l)
 {
-	struct pmheap_media_chunk next;
-	u32 clear = PMHEAP_PAGES_PER_CHUNK, logical = l->logical + 1;
-	u64 at = map_get(&x->owner, owner_key(l->slot, logical));
-	int err;
-
-	if (l->objects || x->huge[l->chunk] || !at || !chunk_get(x, (u32)at - 1, &next) || x->huge[at - 1] ||
-	    !chunk_clear(x, (u32)at - 1, le32_to_cpu(next.tenure)))
-		return 0;
-	err = hold_from(x, l->chunk, c, clear);
-	while (!err && clear == PMHEAP_PAGES_PER_CHUNK) {
-		at = map_get(&x->owner, owner_key(l->slot, logical++));
-		if (!at || !chunk_get(x, (u32)at - 1, &next) || x->huge[at - 1])
-			break;
-		clear = chunk_clear(x, (u32)at - 1, le32_to_cpu(next.tenure));
-		if (clear)
-			err = hold_from(x, (u32)at - 1, &next, clear);
-	}
-	return err ? err : repair_fence(x);
-}
-
-/* ---- the lost line ---- */
-
-static int lost_own(struct repair *x, const struct lost_chunk *l)
-{
+	u32 clear = PMHEAP_PAGES_PER_CHUNK, logical = l->logical + 1, chunk;
 	struct pmheap_media_chunk c;
 	int err;
 
-	memset(&c, 0, sizeof(c));
-	c.state = PMHEAP_CHUNK_OWNED;
-	c.pool = cpu_to_le16((u16)l->slot);
-	c.logical = cpu_to_le32(l->logical);
-	c.tenure = cpu_to_le32(l->tenure);
-	map_set(&x->owner, owner_key(l->slot, l->logical), l->chunk + 1);
-	huge_collect(x);
-	err = hold_huge(x, l, &c);
-	if (!err)
-		repair_put(x, geometry_chunk_line(&x->h->g, l->chunk), &c, HEAP_REPAIR_REBUILT,
-			   "a chunk's line, by what its pages say");
+	if (l->objects || x->huge[l->chunk] || !chunk_behind(x, all, l->slot, logical, &chunk, &c) ||
+	    !chunk_clear(x, chunk, le32_to_cpu(c.tenure)))
+		return 0;
+	lost_line(l, &c);
+	err = hold_from(x, l->chunk, &c, clear);
+	while (!err && clear == PMHEAP_PAGES_PER_CHUNK && chunk_behind(x, all, l->slot, logical++, &chunk, &c)) {
+		clear = chunk_clear(x, chunk, le32_to_cpu(c.tenure));
+		if (clear)
+			err = hold_from(x, chunk, &c, clear);
+	}
 	return err;
 }
 
-static int lost_decide(struct repair *x, u32 chunk)
+/* ---- the lost lines ---- */
+
+static int lost_add(struct repair *x, struct lost_chunks *all, const struct lost_chunk *l)
+{
+	struct lost_chunk *more;
+
+	if (all->n == all->room) {
+		more = port_alloc(sizeof(*more) * (all->room * 2 + 8));
+		if (!more)
+			return -ENOMEM;
+		if (all->n)
+			memcpy(more, all->own, sizeof(*more) * all->n);
+		port_free(all->own);
+		all->own = more;
+		all->room = all->room * 2 + 8;
+	}
+	all->own[all->n++] = *l;
+	map_set(&x->owner, owner_key(l->slot, l->logical), l->chunk + 1);
+	return 0;
+}
+
+static int lost_own(struct repair *x, const struct lost_chunks *all)
+{
+	struct pmheap_media_chunk c;
+	u32 i;
+	int err = 0;
+
+	huge_collect(x);
+	for (i = 0; !err && i < all->n; i++)
+		err = hold_huge(x, all, &all->own[i]);
+	if (!err && all->n)
+		err = repair_fence(x);
+	for (i = 0; !err && i < all->n; i++) {
+		lost_line(&all->own[i], &c);
+		repair_put(x, geometry_chunk_line(&x->h->g, all->own[i].chunk), &c, HEAP_REPAIR_REBUILT,
+			   "a chunk's line, by what its pages say");
+	}
+	return err;
+}
+
+static int lost_decide(struct repair *x, struct lost_chunks *all, u32 chunk)
 {
 	struct pmheap_media_slot s;
 	struct lost_chunk l;
@@ -323,7 +371,7 @@ static int lost_decide(struct repair *x, u32 chunk)
 	}
 	err = slot_known ? witnessed(x, &l, &s, &yes) : 0;
 	if (err || yes)
-		return err ? err : lost_own(x, &l);
+		return err ? err : lost_add(x, all, &l);
 	chunk_put(x, chunk, PMHEAP_CHUNK_QUARANTINED, l.tenure, HEAP_REPAIR_HELD,
 		  "a chunk that is its last pool's, or that of one before it: out of use");
 	repair_affected(x, l.slot, (u64)l.logical * PMHEAP_CHUNK, PMHEAP_CHUNK, NULL, 0);
@@ -362,6 +410,7 @@ static int free_is_zero(struct repair *x, u32 chunk, u8 *page)
 int repair_chunks(struct repair *x)
 {
 	struct pmheap_media_chunk c;
+	struct lost_chunks all = { .n = 0 };
 	u8 *page = port_alloc(PMHEAP_PAGE);
 	u32 i;
 	int err = page ? 0 : -ENOMEM;
@@ -372,11 +421,14 @@ int repair_chunks(struct repair *x)
 		if (!chunk_get(x, i, &c) ||
 		    (c.state == PMHEAP_CHUNK_OWNED &&
 		     map_get(&x->owner, owner_key(le16_to_cpu(c.pool), le32_to_cpu(c.logical))) != i + 1))
-			err = lost_decide(x, i);
+			err = lost_decide(x, &all, i);
 		else if (c.state == PMHEAP_CHUNK_FREE)
 			err = free_is_zero(x, i, page);
 	}
+	if (!err)
+		err = lost_own(x, &all);
 	huge_collect(x);
+	port_free(all.own);
 	port_free(page);
 	return err ? err : repair_fence(x);
 }

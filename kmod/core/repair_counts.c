@@ -9,6 +9,7 @@
 struct counts {
 	struct heap_pool *pool;
 	struct heap_map names;		/* line number -> names that point there */
+	u32 nodes;
 };
 
 static int name_unlink(struct repair *x, u32 block, u32 slot)
@@ -35,28 +36,16 @@ static u64 name_counted(struct counts *k, u32 block, const u8 *name, u32 len, u6
 	return check_counting_line(k->pool, off);
 }
 
-static int count_entry(struct repair *x, struct counts *k, u32 block, u32 slot)
+static int count_name(struct repair *x, struct counts *k, u64 cursor, const u8 *name, u32 len, u64 off)
 {
-	u64 no = block_line(block, PMHEAP_NAME_FIRST + slot * PMHEAP_NAME_LINES);
-	u8 name[PMHEAP_NAME_HEAD_BYTES + 4 * 56];
-	struct pmheap_media_name e;
-	struct pmheap_media_line l;
-	u32 i;
-	u64 at;
+	u32 block = (u32)(cursor >> 8), slot = (u32)(cursor & 0xff) / 2;
+	u64 at = name_counted(k, block, name, len, off);
 	int err;
 
-	if (!repair_get(x, no, &e) || !e.off)
-		return 0;
-	memcpy(name, e.head, sizeof(e.head));
-	for (i = 1; i < PMHEAP_NAME_LINES; i++) {
-		if (!repair_get(x, no + i, &l))
-			return 0;
-		memcpy(name + PMHEAP_NAME_HEAD_BYTES + (i - 1) * 56, l.word, 56);
-	}
-	at = name_counted(k, block, name, e.len, le64_to_cpu(e.off));
 	if (!at) {
-		repair_say(x, HEAP_REPAIR_LOST, "a name that leads to no object, or is not where it is looked for", no);
-		repair_affected(x, k->pool->slot, le64_to_cpu(e.off), 0, name, e.len);
+		repair_say(x, HEAP_REPAIR_LOST, "a name that leads to no object, or is not where it is looked for",
+			   block_line(block, PMHEAP_NAME_FIRST + slot * PMHEAP_NAME_LINES));
+		repair_affected(x, k->pool->slot, off, 0, name, len);
 		x->r->lines++;
 		return name_unlink(x, block, slot);
 	}
@@ -66,15 +55,18 @@ static int count_entry(struct repair *x, struct counts *k, u32 block, u32 slot)
 	return err;
 }
 
-static int count_block(struct repair *x, u32 block, u32 role, u32 slot, void *arg)
+/* With k: count them. Without: whether the directory can be walked to its end. */
+static int count_names(struct repair *x, struct heap_pool *pool, struct counts *k)
 {
-	struct counts *k = arg;
-	u32 i;
-	int err = 0;
+	u8 name[PMHEAP_OBJECT_NAME_MAX];
+	u64 cursor = 0, off;
+	int found, err = 0;
+	u32 len;
 
-	for (i = 0; !err && role == PMHEAP_ROLE_NAMES && slot == k->pool->slot && i < PMHEAP_NAME_FAN; i++)
-		err = count_entry(x, k, block, i);
-	return err;
+	while (!err && (found = heap_name_next(pool, &cursor, name, &len, &off)) == 1)
+		if (k)
+			err = count_name(x, k, cursor, name, len, off);
+	return err ? err : found;
 }
 
 /* ---- counts ---- */
@@ -135,6 +127,25 @@ static int count_page(struct repair *x, struct counts *k, const struct heap_chun
 	return err == -EUCLEAN ? 0 : err;
 }
 
+static int pool_has_node(struct repair *x, u32 block, u32 role, u32 slot, void *arg)
+{
+	struct counts *k = arg;
+
+	(void)x;
+	(void)block;
+	if (role == PMHEAP_ROLE_NAMES && slot == k->pool->slot)
+		k->nodes++;
+	return 0;
+}
+
+static bool pool_walkable(struct repair *x, struct heap_pool *pool)
+{
+	struct counts k = { .pool = pool };
+
+	repair_each_block(x, pool_has_node, &k);
+	return (pool->name_root || !k.nodes) && !count_names(x, pool, NULL);
+}
+
 static int count_pool(struct repair *x, struct heap_pool *pool)
 {
 	struct counts k = { .pool = pool };
@@ -143,7 +154,7 @@ static int count_pool(struct repair *x, struct heap_pool *pool)
 	int err = map_init(&k.names, 64);
 
 	if (!err)
-		err = repair_each_block(x, count_block, &k);
+		err = count_names(x, pool, &k);
 	for (logical = 1; !err && logical < pool->end; logical++) {
 		struct heap_chunk *c = pool_chunk(pool, logical);
 
@@ -155,7 +166,10 @@ static int count_pool(struct repair *x, struct heap_pool *pool)
 	return err;
 }
 
-/* A pool that cannot be opened is left as it is, and the check at the end says so. */
+/*
+ * A pool that cannot be opened is left as it is, and so is one whose directory cannot be walked: names that are not
+ * reached are not names that lead nowhere. The check at the end tells of both.
+ */
 int repair_counts(struct repair *x)
 {
 	struct heap_pool_info info;
@@ -166,7 +180,8 @@ int repair_counts(struct repair *x)
 	while (!err && !heap_pool_next(x->h, &cursor, &info)) {
 		if (heap_pool_open(x->h, info.name, &pool))
 			continue;
-		err = count_pool(x, pool);
+		if (pool_walkable(x, pool))
+			err = count_pool(x, pool);
 		heap_pool_close(pool);
 	}
 	return err;

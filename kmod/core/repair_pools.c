@@ -74,6 +74,7 @@ int repair_slots(struct repair *x)
 
 struct head_blocks {
 	u32 slot, root, nroots, ntypes, full;
+	u32 nodes, headless, nheadless;		/* of the name directory; those whose head is lost, too */
 	u32 type[PMHEAP_TYPE_BLOCKS];
 };
 
@@ -84,7 +85,11 @@ static int head_find_block(struct repair *x, u32 block, u32 role, u32 slot, void
 
 	if (slot != f->slot)
 		return 0;
-	if (role == PMHEAP_ROLE_NAMES && repair_get(x, block_line(block, 0), &n) && !n.depth && !n.parent) {
+	f->nodes += role == PMHEAP_ROLE_NAMES;
+	if (role == PMHEAP_ROLE_NAMES && !repair_get(x, block_line(block, 0), &n)) {
+		f->headless = block;
+		f->nheadless++;
+	} else if (role == PMHEAP_ROLE_NAMES && !n.depth && !n.parent) {
 		f->root = block;
 		f->nroots++;
 	}
@@ -111,6 +116,16 @@ static u32 head_types(struct repair *x, u32 head, struct head_blocks *f)
 	return f->full > 1 || f->ntypes > f->full + 1 ? HEAP_NONE : n;
 }
 
+/* The node without a parent; the one that has lost its head, when all others have one. */
+static bool head_root(struct head_blocks *f)
+{
+	if (!f->nroots && f->nheadless == 1) {
+		f->root = f->headless;
+		f->nroots = 1;
+	}
+	return f->nroots == !!f->nodes;
+}
+
 static u32 head_name_len(struct repair *x, u32 block)
 {
 	u8 name[PMHEAP_POOL_NAME_LINES * 56 + 1] = { 0 };
@@ -134,7 +149,7 @@ static int head_more(struct repair *x, u32 slot, u32 block)
 	int err = repair_each_block(x, head_find_block, &f);
 
 	types = err ? 0 : head_types(x, block, &f);
-	if (err || !len || len > PMHEAP_POOL_NAME_MAX || types > PMHEAP_TYPES_MAX || f.nroots > 1)
+	if (err || !len || len > PMHEAP_POOL_NAME_MAX || types > PMHEAP_TYPES_MAX || !head_root(&f))
 		return err;
 	memset(&more, 0, sizeof(more));
 	more.mode = cpu_to_le32(0600);

@@ -353,6 +353,37 @@ static void test_log(void)
 	scene_free(&s);
 }
 
+/* Several at once: perhaps not all can be mended, but nothing is overwritten, then or later. */
+static void test_several(void)
+{
+	struct heap_repair_report r;
+	struct scene s;
+	u32 round, i, left = 0;
+	u64 seed = 12;
+
+	scene_make(&s, true);
+	for (round = 0; round < 150; round++) {
+		struct medium *m = medium_copy(s.m);
+		struct fixture f = { .m = m };
+
+		for (i = 2 + rnd(&seed, 5); i--;) {
+			u32 kind = SLOT + rnd(&seed, KINDS - SLOT), nr = rnd(&seed, s.lines[kind]);
+
+			memset(m->now + (u64)s.line[kind][nr] * PMHEAP_LINE, 0xa5, PMHEAP_LINE);
+		}
+		EXPECT_EQ(heap_repair(&m->p, &quiet, &r), 0);
+		left += !!r.left;
+		data_untouched(&s, m);
+		fixture_attach(&f);
+		if (f.pool)
+			lost_are_held(&s, &f);
+		fixture_detach(&f, true);
+		medium_free(m);
+	}
+	printf("# of %u, %u with damage left\n", round, left);
+	scene_free(&s);
+}
+
 /* ---- power cuts ---- */
 
 struct cuts {
@@ -501,6 +532,7 @@ int main(void)
 		{ "single bits are turned back", test_bits },
 		{ "whole lines are rebuilt, or held", test_lines },
 		{ "the log is replayed over mended lines", test_log },
+		{ "several lines at once", test_several },
 		{ "a repair that is cut off is finished by the next", test_cuts },
 		{ "an error of the medium ends it", test_unreadable },
 		{ "a chunk of this pool or one before it is quarantined", test_quarantine },
