@@ -155,6 +155,20 @@ static void chunk_doubt(struct heap *h, u32 chunk)
 			h->slot[i].doubt = true;
 }
 
+/* A line under a good seal may still lie: above all, the front area is metadata and never anybody's. */
+static bool chunk_plausible(const struct heap *h, u32 i)
+{
+	const struct region_chunk *c = &h->chunk[i];
+	bool front = i < geometry_front_chunks(&h->g);
+
+	if (c->state == PMHEAP_CHUNK_META)
+		return front == (c->kind == PMHEAP_KIND_FIXED);
+	if (c->state > PMHEAP_CHUNK_QUARANTINED || front || c->kind != PMHEAP_KIND_DATA)
+		return false;
+	return c->state != PMHEAP_CHUNK_OWNED ||
+	       (c->pool < h->g.pools && h->slot[c->pool].state != PMHEAP_POOL_FREE);
+}
+
 static void chunk_load_line(struct heap *h, u32 i)
 {
 	struct region_chunk *c = &h->chunk[i];
@@ -169,9 +183,7 @@ static void chunk_load_line(struct heap *h, u32 i)
 		c->tenure = le32_to_cpu(m.tenure);
 		c->pages = le32_to_cpu(m.pages);
 	}
-	if (err || c->state > PMHEAP_CHUNK_QUARANTINED ||
-	    (i < geometry_front_chunks(&h->g)) != (c->kind == PMHEAP_KIND_FIXED) ||
-	    (c->state == PMHEAP_CHUNK_OWNED && (c->pool >= h->g.pools || h->slot[c->pool].state == PMHEAP_POOL_FREE))) {
+	if (err || !chunk_plausible(h, i)) {
 		c->state = PMHEAP_CHUNK_QUARANTINED;
 		chunk_doubt(h, i);
 	}

@@ -271,7 +271,7 @@ static bool user_allowed(struct heap *h, u64 off)
 {
 	struct pmheap_media_chunk c;
 
-	return off / PMHEAP_CHUNK < h->g.chunks &&
+	return off / PMHEAP_CHUNK < h->g.chunks && off / PMHEAP_CHUNK >= geometry_front_chunks(&h->g) &&
 	       !line_read(h, geometry_chunk_line(&h->g, (u32)(off / PMHEAP_CHUNK)), &c) &&
 	       c.state == PMHEAP_CHUNK_OWNED;
 }

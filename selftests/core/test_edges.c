@@ -101,6 +101,39 @@ static void test_extent_of_all_pages(void)
 	must_be_damage(&f);
 }
 
+/* The chunk of superblock and tables, told to be a pool's, or free: whoever believed it would write over them. */
+static void test_front_area_is_nobodys(void)
+{
+	static const u8 states[] = { PMHEAP_CHUNK_OWNED, PMHEAP_CHUNK_FREE, PMHEAP_CHUNK_DIRTY };
+	struct heap_info info;
+	struct fixture f;
+	struct view v;
+	u64 no, off, phys;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		fixture_open(&f, 16 * MIB);
+		fixture_detach(&f, true);
+		v = view_of(f.m);
+		no = geometry_chunk_line(&v.g, 0);
+		forge(f.m, no, 0, (line_word(f.m, no, 0) & ~0xffULL) | states[i]);
+		forge(f.m, no, 1, 1 | 1ULL << 32);	/* first chunk of the pool of slot 0 */
+		fixture_attach(&f);
+		heap_get_info(f.h, &info);
+		EXPECT_EQ(info.damaged, 1);
+		EXPECT_EQ(info.chunks_bad, 1);
+		EXPECT_EQ(heap_pool_chunk(f.pool, 1, &phys), -ENOENT);
+		EXPECT_EQ(heap_zero_one(f.h), 0);
+		while (!heap_reserve(f.owner, PMHEAP_CHUNK / 2, 0, 0, 0, 1, &off)) {
+			EXPECT_EQ(heap_pool_chunk(f.pool, off / PMHEAP_CHUNK, &phys), 0);
+			EXPECT(phys >= (u64)v.g.front_pages * PMHEAP_PAGE);
+		}
+		fixture_detach(&f, true);
+		medium_free(f.m);
+		EXPECT_EQ(allocs, 0);
+	}
+}
+
 /* ---- what check says ---- */
 
 struct search {
@@ -389,6 +422,7 @@ int main(void)
 	static const struct test t[] = {
 		{ "a huge object of 2^32 - 1 pages is damage", test_huge_object_of_all_pages },
 		{ "an extent of 2^32 - 1 pages is damage", test_extent_of_all_pages },
+		{ "the front area is nobody's, whatever its line says", test_front_area_is_nobodys },
 		{ "check tells broken laws of pages", test_laws_of_pages },
 		{ "check tells broken laws of chunks", test_laws_of_chunks },
 		{ "check tells broken laws of the superblock", test_laws_of_the_superblock },
