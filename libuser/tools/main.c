@@ -26,7 +26,7 @@ static const struct command commands[] = {
 	{ "stat", "REGION POOL", "show how full a pool is", OPT_JSON, 2, 2, run_stat },
 	{ "check", "REGION|DEVICE|IMAGE [--list]", "verify a region that nobody uses",
 	  OPT_LIST | OPT_JSON, 1, 1, run_check },
-	{ "lab", "[--size S] PROGRAM [ARGUMENT...]", "run a program and tell where it forgets to make stores durable",
+	{ "lab", "[--size S] [--json] PROGRAM [ARGUMENT...]", "run a program and tell where it forgets to make stores durable",
 	  OPT_SIZE | OPT_PROGRAM | OPT_JSON, 1, INT_MAX, run_lab },
 	{ "repair", "DEVICE|IMAGE [--yes] [--undo FILE | --revert FILE [--force]]", "mend a region that nobody uses",
 	  OPT_YES | OPT_UNDO | OPT_REVERT | OPT_FORCE | OPT_JSON, 1, 1, run_repair },
@@ -109,7 +109,7 @@ static int usage(FILE *to, const struct command *one)
 
 	if (one) {
 		fprintf(to, "usage: pmheap %s %s%s\n%s\n", one->name, one->arguments,
-			one->options & OPT_JSON ? " [--json]" : "", one->help);
+			(one->options & (OPT_JSON | OPT_PROGRAM)) == OPT_JSON ? " [--json]" : "", one->help);
 		return to == stdout ? EXIT_DONE : EXIT_USAGE;
 	}
 	fprintf(to, "usage: pmheap COMMAND ...\n\n");

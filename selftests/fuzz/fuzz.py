@@ -70,7 +70,7 @@ def pack(fuzz: str) -> None:
     unpack(fuzz, found)
     shutil.rmtree(small, ignore_errors=True)
     small.mkdir()
-    subprocess.run(command(fuzz, "-set_cover_merge=1", small, found), check=True, env={**os.environ, **ENVIRONMENT},
+    subprocess.run(command(fuzz, "-set_cover_merge=1", "-use_counters=0", small, found), check=True, env={**os.environ, **ENVIRONMENT},
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     inputs = sorted((path.read_bytes() for path in small.iterdir()), key=lambda data: (len(data), data))
     corpus(fuzz).write_text(LICENCE + "".join(f"{data.hex()}\n" for data in inputs if data))
