@@ -95,7 +95,7 @@ def main() -> int:
     add("kernels", nargs="*", metavar="KERNEL", help="kasan, kcsan; both when none is named")
     add("--on", dest="kinds", nargs="*", choices=device.KINDS, help="kinds of regions")
     add("--tests", nargs="*", choices=device.TESTS, default=("abi", "lib", "storm"))
-    add("--kills", type=int, default=2000, help="how many processes the storm kills")
+    add("--kills", type=int, default=1000, help="how many processes the storm kills")
     add("--seconds", type=int, default=300, help="of fuzzing")
     add("--seed", type=int, default=1)
     options = parser.parse_args()
