@@ -8,6 +8,8 @@
 #include "device.h"
 #include "inject.h"
 
+#define SLOW 3600	/* seconds: a kernel full of checks takes one for an attach and detach, of hundreds */
+
 #define NEEDS_INJECTION(in)                                                                     \
 	if ((in)->fd < 0)                                                                       \
 		SKIP(return, "this kernel was built without fault injection")
@@ -313,7 +315,7 @@ static bool is_attached(const char *path)
 	return fd >= 0;
 }
 
-TEST_F(whole, failures_in_attach_leave_the_device_free)
+TEST_F_TIMEOUT(whole, failures_in_attach_leave_the_device_free, SLOW)
 {
 	bool more;
 	int rc;
@@ -332,7 +334,7 @@ TEST_F(whole, failures_in_attach_leave_the_device_free)
 	EXPECT_LT(1, self->in.nth);
 }
 
-TEST_F(whole, failures_in_detach_leave_the_region_attached_or_gone)
+TEST_F_TIMEOUT(whole, failures_in_detach_leave_the_region_attached_or_gone, SLOW)
 {
 	bool more;
 	int rc, n;
@@ -353,7 +355,7 @@ TEST_F(whole, failures_in_detach_leave_the_region_attached_or_gone)
 	EXPECT_LT(1, self->in.nth);
 }
 
-TEST_F(whole, failures_in_format_leave_a_device_that_can_be_formatted)
+TEST_F_TIMEOUT(whole, failures_in_format_leave_a_device_that_can_be_formatted, SLOW)
 {
 	bool more;
 	int rc;
