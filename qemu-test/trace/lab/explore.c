@@ -26,22 +26,35 @@ static void image_save(struct lab *x, const char *path)
 	close(fd);
 }
 
-/* Which of the calls under way, together, explain what is there. */
+static bool is_with(struct lab *x, u64 mask)
+{
+	bool is;
+	u32 i;
+
+	for (i = 0; i < x->calls.n; i++)
+		if (mask >> i & 1)
+			ledger_call(&x->ledger, x->calls.call[i]);
+	is = look_is(&x->look, &x->ledger);
+	ledger_undo(&x->ledger);
+	return is;
+}
+
+/* Which of the calls under way, together, explain what is there. If none do, `why` is of those that nearly did. */
 static bool explained(struct lab *x, u64 from, u64 to)
 {
-	u64 mask;
-	u32 i;
-	bool is = false;
+	u64 mask, best = from, agreed = 0;
 
-	for (mask = from; mask < to && !is; mask++) {
-		for (i = 0; i < x->calls.n; i++)
-			if (mask >> i & 1)
-				ledger_call(&x->ledger, x->calls.call[i]);
-		is = look_is(&x->look, &x->ledger);
-		ledger_undo(&x->ledger);
+	for (mask = from; mask < to; mask++) {
 		x->accepted = mask;
+		if (is_with(x, mask))
+			return true;
+		if (x->look.agreed > agreed) {
+			agreed = x->look.agreed;
+			best = mask;
+		}
 	}
-	return is;
+	is_with(x, best);
+	return false;
 }
 
 /* Recover the medium as it stands, and judge. Only the combinations from..to of calls under way are right. */

@@ -142,6 +142,7 @@ static bool objects_are(struct look *l, const struct look_pool *p, const struct 
 
 		if (o->off != w->off)
 			break;
+		l->agreed++;
 		if (o->type != w->type || o->size < w->bytes)
 			return wrong(l, "pool %s: object %#llx has another type or size", want->name,
 				     (unsigned long long)o->off);
@@ -154,6 +155,7 @@ static bool objects_are(struct look *l, const struct look_pool *p, const struct 
 	for (i = 0; i < want->objects; i++) {
 		u64 at = content_differs(l, p, &want->object[i]);
 
+		l->agreed++;
 		if (at != want->object[i].bytes)
 			return wrong(l, "pool %s: object %#llx of %llu bytes differs at byte %llu", want->name,
 				     (unsigned long long)want->object[i].off, (unsigned long long)want->object[i].bytes,
@@ -192,6 +194,7 @@ bool look_is(struct look *l, const struct ledger *ledger)
 {
 	size_t i, live = 0;
 
+	l->agreed = 0;
 	for (i = 0; i < ledger->pools; i++) {
 		const struct ledger_pool *want = &ledger->pool[i];
 		const struct look_pool *p;

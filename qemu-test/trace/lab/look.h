@@ -24,6 +24,7 @@ struct look {
 	struct look_pool *pool;		/* kept for the next look */
 	size_t pools, pool_room;
 	char why[256];			/* it failed */
+	u64 agreed;			/* how far look_is() came: the best guess at which calls were done goes furthest */
 };
 
 /* Attach, which recovers, and read everything. False: it cannot be, and `why` says so; nothing is attached then. */
