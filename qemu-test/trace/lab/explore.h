@@ -18,6 +18,7 @@ struct options {
 	u32 deep_every;		/* crash the recovery of every n-th image; 0: none */
 	u32 samples;		/* images to be saved for the module */
 	u32 mutants;		/* of each kind */
+	u64 mutant;		/* only the one without this record */
 	u64 at;			/* only the crash point at this record, */
 	s64 image;		/* and of that only this image; -1: all */
 };

@@ -142,7 +142,8 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "seed", 1, NULL, 's' }, { "images", 1, NULL, 'n' }, { "per-point", 1, NULL, 'p' },
 		{ "deep-every", 1, NULL, 'd' }, { "samples", 1, NULL, 'S' }, { "mutants", 1, NULL, 'm' },
-		{ "at", 1, NULL, 'a' }, { "image", 1, NULL, 'i' }, { "dump", 1, NULL, 'D' }, { NULL, 0, NULL, 0 },
+		{ "mutant", 1, NULL, 'M' }, { "at", 1, NULL, 'a' }, { "image", 1, NULL, 'i' },
+		{ "dump", 1, NULL, 'D' }, { NULL, 0, NULL, 0 },
 	};
 	struct options o = { .seed = 1, .images = 1000, .image = -1 };
 	int c;
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
 		case 'd': o.deep_every = (u32)value; break;
 		case 'S': o.samples = (u32)value; break;
 		case 'm': o.mutants = (u32)value; break;
+		case 'M': o.mutant = value; break;
 		case 'a': o.at = value; break;
 		case 'i': o.image = (s64)value; break;
 		case 'D': return dump(optarg);

@@ -10,6 +10,7 @@
 
 #define WINDOW 40U
 #define MUTANT_IMAGES 14U
+#define TRIES 3U		/* with other seeds, and twice as many images each */
 
 enum mutant_kind { MUTANT_WRITEBACK, MUTANT_FENCE, MUTANT_LOG, MUTANT_KINDS };
 
@@ -82,15 +83,21 @@ void mutants_choose(struct lab *x, struct mutants *mu)
 	}
 	for (k = 0; k < MUTANT_KINDS; k++)
 		choose(x, mu, &c[k]);
+	if (x->o.mutant) {
+		mu->record = list_room(mu->record, 0, &mu->room, sizeof(*mu->record));
+		mu->record[0] = x->o.mutant;
+		mu->n = 1;
+	}
 	qsort(mu->record, mu->n, sizeof(*mu->record), ascending);
 }
 
-static void __attribute__((noreturn)) mutant_run(struct lab *x, u64 i)
+static void __attribute__((noreturn)) mutant_run(struct lab *x, u64 i, u32 try)
 {
 	const struct trace_record *r = &x->t.record[i];
 
 	x->window = WINDOW;
-	x->o.per_point = MUTANT_IMAGES;
+	x->o.per_point = MUTANT_IMAGES << try;
+	x->o.seed += try;
 	x->bad = 0;
 	/* The crash point before a fence is there without it as well: there all that came before it is pending. */
 	if (r->type == TRACE_FENCE) {
@@ -106,7 +113,8 @@ static void __attribute__((noreturn)) mutant_run(struct lab *x, u64 i)
 	_exit(x->bad ? 1 : 0);
 }
 
-void mutant_try(struct lab *x, struct mutants *mu, u64 i)
+/* The child's status: 0 when nothing is wrong without the record. */
+static int mutant_status(struct lab *x, u64 i, u32 try)
 {
 	int status;
 	pid_t child;
@@ -114,16 +122,26 @@ void mutant_try(struct lab *x, struct mutants *mu, u64 i)
 	fflush(NULL);
 	child = fork();
 	if (!child)
-		mutant_run(x, i);
+		mutant_run(x, i, try);
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		lab_die("cannot fork");
-	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
-		const struct trace_record *r = &x->t.record[i];
+	return status;
+}
 
-		printf("unnoticed: record %llu, %s, pc %#llx%s, line %#llx\n", (unsigned long long)i,
-		       kind_name[kind_of(x, r)], (unsigned long long)r->pc,
+void mutant_try(struct lab *x, struct mutants *mu, u64 i)
+{
+	const struct trace_record *r = &x->t.record[i];
+	int status = 0;
+	u32 try;
+
+	for (try = 0; !status && try < TRIES; try++)
+		status = mutant_status(x, i, try);
+	if (!status) {
+		printf("unnoticed: record %llu, %s, pc %#llx%s, line %#llx; again: --mutant %llu\n",
+		       (unsigned long long)i, kind_name[kind_of(x, r)], (unsigned long long)r->pc,
 		       r->pc >> 63 ? "" : " (a program)",
-		       (unsigned long long)(r->type == TRACE_FENCE ? 0 : r->off - x->t.at) / TRACE_LINE);
+		       (unsigned long long)(r->type == TRACE_FENCE ? 0 : r->off - x->t.at) / TRACE_LINE,
+		       (unsigned long long)i);
 		return;
 	}
 	mu->noticed++;
