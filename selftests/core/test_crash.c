@@ -285,6 +285,95 @@ static void test_half_switches(void)
 	end(&f, &x);
 }
 
+#define LARGE 960U		/* publishes of a vector, and 64 names */
+
+struct large {
+	struct heap_op op[LARGE + 64];
+	u64 off[LARGE];
+	u8 name[64][255];
+};
+
+static int step_large(struct fixture *f, void *arg)
+{
+	struct large *l = arg;
+	u32 failed;
+
+	return heap_apply(f->owner, l->op, LARGE + 64, &failed);
+}
+
+/* Pages of one object each, whose lines are full of an earlier owner's bits: the longest record that there is. */
+static struct large *large_make(struct fixture *f, u32 number)
+{
+	struct large *l = calloc(1, sizeof(*l));
+	u32 i, k;
+
+	EXPECT_EQ(heap_reserve(f->owner, 4096, 0, 0, 0, LARGE, l->off), 0);
+	for (i = 0; i < LARGE; i++)
+		l->op[i] = (struct heap_op){ .kind = HEAP_OP_PUBLISH, .off = l->off[i] };
+	for (i = 0; i < 64; i++) {
+		for (k = 0; k < 255; k++)
+			l->name[i][k] = (u8)(k == 0 ? number : i * 31 + k * 7);
+		l->op[LARGE + i] = (struct heap_op){ .kind = HEAP_OP_NAME, .off = l->off[i], .name = l->name[i],
+						     .name_len = 255 };
+	}
+	return l;
+}
+
+/* Every bit of every page of a pool that is gone again. */
+static void full_of_bits(struct fixture *f)
+{
+	static struct heap_op op[HEAP_VECTOR_MAX];
+	struct heap_pool_attr attr = { .mode = 0600 };
+	u32 n, failed;
+	u64 off;
+
+	do {
+		for (n = 0; n < HEAP_VECTOR_MAX && !heap_reserve(f->owner, 16, 0, 0, 0, 1, &off); n++)
+			op[n] = (struct heap_op){ .kind = HEAP_OP_PUBLISH, .off = off };
+		if (n)
+			EXPECT_EQ(heap_apply(f->owner, op, n, &failed), 0);
+	} while (n == HEAP_VECTOR_MAX);
+	heap_owner_release(f->owner);
+	heap_pool_close(f->pool);
+	EXPECT_EQ(heap_pool_destroy(f->h, "p", NULL, NULL), 0);
+	EXPECT_EQ(heap_pool_create(f->h, "p", &attr, &f->pool), 0);
+	EXPECT_EQ(heap_owner_create(f->pool, &f->owner), 0);
+}
+
+/*
+ * Records so large that the half log that was just left is wanted again by the next of them, before a record in between
+ * has said that it is retired; with small ones at its end, which the torn start of that record must not bring back.
+ */
+static void test_large_records(void)
+{
+	struct large *l[3];
+	struct explorer x;
+	struct fixture f;
+	u64 small;
+	u32 i;
+
+	fixture_open(&f, SMALL);
+	full_of_bits(&f);
+	fixture_cycle(&f);
+	medium_track(f.m);
+	small = must_reserve(&f, 64, 0);
+	EXPECT_EQ(publish(&f, small), 0);
+	for (i = 0; i < ARRAY_SIZE(l); i++)
+		l[i] = large_make(&f, i);
+	EXPECT_EQ(step_large(&f, l[0]), 0);
+	explore_begin(&x, &f, 60);
+	for (i = 0; i < 5; i++) {
+		struct vec v = { .n = 1, .op = { { .kind = HEAP_OP_ADD64, .off = small, .value = i + 1 } } };
+
+		explore(&x, "add64", step_vector, &v);
+	}
+	explore(&x, "the largest record, behind a switch", step_large, l[1]);
+	explore(&x, "the largest record, behind another switch", step_large, l[2]);
+	for (i = 0; i < ARRAY_SIZE(l); i++)
+		free(l[i]);
+	end(&f, &x);
+}
+
 int main(void)
 {
 	static const struct test t[] = {
@@ -294,6 +383,7 @@ int main(void)
 		{ "pools: create, quota, destroy, zero, create again", test_pools },
 		{ "detach and attach", test_attach_detach },
 		{ "switches between half logs", test_half_switches },
+		{ "records that fill half a log each", test_large_records },
 	};
 
 	return tap_run(t, ARRAY_SIZE(t));

@@ -64,6 +64,8 @@ RULES: list[Rule] = [
 ]
 
 PROOFS: dict[str, str] = {
+    "user words of all records": "a lane is locked until the words of its vector are settled, so of the records newer than "
+                                 "`settled` only the newest has any; the rule is a second guard, against hostile logs",
     "retired ignored": "what a retired half holds is home and durable, so versions skip its lines; and of user words only "
                        "those of the lane's newest record are stored, which is in the other half, or settled",
 }
