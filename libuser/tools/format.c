@@ -20,7 +20,7 @@
 /* Nothing in the way, or it may go: 0, else an exit code. */
 static int format_allowed(const struct tool *t, const char *path, bool any_data)
 {
-	char text[SIGNATURE_TEXT];
+	char text[SIGNATURE_TEXT], shown[TEXT_SHOWN];
 	int rc = signature_find(path, any_data, text);
 
 	if (rc == -EBUSY) {
@@ -28,7 +28,7 @@ static int format_allowed(const struct tool *t, const char *path, bool any_data)
 		return EXIT_FAILED;
 	}
 	if (rc == 1 && !(t->given & OPT_FORCE)) {
-		complain(t, "%s: it holds %s; --force overwrites it", path, text);
+		complain(t, "%s: it holds %s; --force overwrites it", path, show_bytes(text, strlen(text), shown));
 		return EXIT_FAILED;
 	}
 	/* Unreadable places do not make a device unfit to be overwritten, but they make it unknown. */
@@ -74,8 +74,11 @@ static int format_file(struct tool *t, const char *path, const struct target *ta
 			return rc;
 	}
 	rc = file_media_make(path, size, &m);
-	if (rc)
-		return failed(t, path, rc);
+	if (rc) {
+		/* Here it is the disk that is full, and a directory that is missing. */
+		complain(t, "%s: %s", path, strerror(-rc));
+		return EXIT_FAILED;
+	}
 	rc = format_media(t, m, uuid);
 	if (rc && m->hold.made)
 		unlink(path);

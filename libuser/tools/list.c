@@ -64,7 +64,7 @@ static int is_region_node(const struct dirent *entry)
 
 static void list_region(const struct tool *t, const struct region_info *info)
 {
-	char size[32], free[32], uuid[37];
+	char size[32], free[32], uuid[37], label[TEXT_SHOWN];
 
 	if (t->json) {
 		json_open(NULL, '{');
@@ -74,7 +74,7 @@ static void list_region(const struct tool *t, const struct region_info *info)
 	}
 	printf("pmheap%-4d %8s %8s %-7s %5u  %s  %-16s %s\n", info->number, show_size(info->bytes, size),
 	       show_size(info->chunks_free * CHUNK_BYTES, free), show_level(info->level), info->pools,
-	       show_uuid(info->uuid, uuid), info->source, info->label);
+	       show_uuid(info->uuid, uuid), info->source, show_bytes(info->label, strlen(info->label), label));
 }
 
 static int list_regions(const struct tool *t)
@@ -117,7 +117,7 @@ static int list_regions(const struct tool *t)
 
 static void list_pool(const struct tool *t, const struct pool_info *info)
 {
-	char owned[32], quota[32], span[32];
+	char owned[32], quota[32], span[32], name[TEXT_SHOWN];
 
 	if (t->json) {
 		json_open(NULL, '{');
@@ -125,9 +125,9 @@ static void list_pool(const struct tool *t, const struct pool_info *info)
 		json_close('}');
 		return;
 	}
-	printf("%-24s %8s %8s %8s %04o %6u %6u %5u\n", info->name, show_size(info->owned, owned),
-	       info->quota ? show_size(info->quota, quota) : "-", show_size(info->span, span), info->mode,
-	       info->uid, info->gid, info->opens);
+	printf("%-24s %8s %8s %8s %04o %6u %6u %5u\n", show_bytes(info->name, strlen(info->name), name),
+	       show_size(info->owned, owned), info->quota ? show_size(info->quota, quota) : "-",
+	       show_size(info->span, span), info->mode, info->uid, info->gid, info->opens);
 }
 
 static int list_pools(const struct tool *t, const char *spelling)
@@ -164,12 +164,12 @@ int run_list(struct tool *t)
 
 static void show_region(const struct region_info *info)
 {
-	char a[37], b[32];
+	char a[37], b[32], label[TEXT_SHOWN];
 
 	printf("device    %s%s%s\n", info->source, info->emulated ? " (volatile)" : "",
 	       info->readonly ? " (read-only)" : "");
 	printf("uuid      %s\n", show_uuid(info->uuid, a));
-	printf("label     %s\n", info->label);
+	printf("label     %s\n", show_bytes(info->label, strlen(info->label), label));
 	printf("size      %s (%" PRIu64 " bytes)\n", show_size(info->bytes, a), info->bytes);
 	printf("free      %s in %u of %u chunks\n", show_size(info->chunks_free * CHUNK_BYTES, b), info->chunks_free,
 	       info->chunks);
@@ -185,9 +185,9 @@ static void show_region(const struct region_info *info)
 
 static void show_pool(const struct pool_info *info)
 {
-	char a[37];
+	char a[37], name[TEXT_SHOWN];
 
-	printf("pool      %s\n", info->name);
+	printf("pool      %s\n", show_bytes(info->name, strlen(info->name), name));
 	printf("uuid      %s\n", show_uuid(info->uuid, a));
 	printf("owned     %s\n", show_size(info->owned, a));
 	printf("quota     %s\n", info->quota ? show_size(info->quota, a) : "none");
@@ -224,11 +224,11 @@ static int probe_info(const char *path, struct region_info *info)
 
 static void probe_show(const struct region_info *info)
 {
-	char a[37];
+	char a[37], label[TEXT_SHOWN];
 
 	printf("device    %s (not attached)\n", info->source);
 	printf("uuid      %s\n", show_uuid(info->uuid, a));
-	printf("label     %s\n", info->label);
+	printf("label     %s\n", show_bytes(info->label, strlen(info->label), label));
 	printf("size      %s (%" PRIu64 " bytes)\n", show_size(info->bytes, a), info->bytes);
 	printf("owner     %u:%u, mode %04o\n", info->uid, info->gid, info->mode);
 }
@@ -307,11 +307,19 @@ static int info_pool(const struct tool *t, const char *spelling, const char *poo
 	return EXIT_DONE;
 }
 
+/* A device or an image, and not a region: the spellings of those hold a colon or begin alike. */
+static bool is_path(const char *text)
+{
+	const char *slash = strchr(text, '/'), *colon = strchr(text, ':');
+
+	return slash && (!colon || slash < colon) && strncmp(text, CONTROL_DEVICE, strlen(CONTROL_DEVICE)) != 0;
+}
+
 int run_info(struct tool *t)
 {
 	if (t->nargs == 2)
 		return info_pool(t, t->args[0], t->args[1]);
-	if (t->args[0][0] == '/' && strncmp(t->args[0], CONTROL_DEVICE, strlen(CONTROL_DEVICE)) != 0)
+	if (is_path(t->args[0]))
 		return info_probe(t, t->args[0]);
 	return info_region(t, t->args[0]);
 }

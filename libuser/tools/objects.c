@@ -56,10 +56,9 @@ int run_objects(struct tool *t)
 	return rc ? failed(t, t->args[1], rc) : EXIT_DONE;
 }
 
-/* For people: what would upset a terminal is written \xHH. */
 static void show_name(const struct tool *t, const unsigned char *name, size_t len, uint64_t off)
 {
-	size_t i;
+	char shown[TEXT_SHOWN];
 
 	if (t->json) {
 		json_open(NULL, '{');
@@ -68,10 +67,7 @@ static void show_name(const struct tool *t, const unsigned char *name, size_t le
 		json_close('}');
 		return;
 	}
-	printf("%16" PRIu64 " ", off);
-	for (i = 0; i < len; i++)
-		printf(name[i] < 0x20 || name[i] >= 0x7f || name[i] == '\\' ? "\\x%02x" : "%c", name[i]);
-	putchar('\n');
+	printf("%16" PRIu64 " %s\n", off, show_bytes(name, len, shown));
 }
 
 int run_names(struct tool *t)

@@ -64,14 +64,14 @@ static int find_blkid(const char *path, char *text)
 {
 	blkid_probe pr = blkid_new_probe_from_filename(path);
 	const char *type, *label = "";
-	int found = 0;
+	int rc, found = 0;
 
 	if (!pr)
 		return -EIO;
 	blkid_probe_enable_superblocks(pr, 1);
 	blkid_probe_set_superblocks_flags(pr, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_LABEL | BLKID_SUBLKS_BADCSUM);
 	blkid_probe_enable_partitions(pr, 1);
-	while (!found && blkid_do_probe(pr) == 0) {
+	while (!(rc = blkid_do_probe(pr)) && !found) {
 		blkid_probe_lookup_value(pr, "LABEL", &label, NULL);
 		if (!blkid_probe_lookup_value(pr, "TYPE", &type, NULL)) {
 			snprintf(text, SIGNATURE_TEXT, "%s%s%.64s", type, *label ? ", label " : "", label);
@@ -82,31 +82,41 @@ static int find_blkid(const char *path, char *text)
 		}
 	}
 	blkid_free_probe(pr);
-	return found;
+	return found || rc >= 0 ? found : -EIO;
 }
 
-static bool is_zero(struct file_media *m, uint64_t off, uint64_t len)
+/* 1 yes, 0 no, or -errno. */
+static int is_zero(FILE *f, long off, int whence)
 {
-	static char byte[4096];
-	uint64_t i;
+	static char byte[EDGE_BYTES];
+	size_t n, i;
 
-	for (; len; off += sizeof(byte), len -= sizeof(byte)) {
-		if (persist_read(&m->p, byte, off, sizeof(byte)))
-			return false;
-		for (i = 0; i < sizeof(byte); i++) {
-			if (byte[i])
-				return false;
-		}
+	if (fseek(f, off, whence))
+		return -errno;
+	n = fread(byte, 1, sizeof(byte), f);
+	if (ferror(f))
+		return -EIO;
+	for (i = 0; i < n; i++) {
+		if (byte[i])
+			return 0;
 	}
-	return true;
+	return 1;
 }
 
-static int find_data(struct file_media *m, char *text)
+/* To the last byte of the file, which may be no multiple of a page, or less than one. */
+static int find_data(const char *path, char *text)
 {
-	uint64_t edge = m->p.size < EDGE_BYTES ? m->p.size : EDGE_BYTES;
+	FILE *f = fopen(path, "re");
+	int rc;
 
-	if (is_zero(m, 0, edge) && is_zero(m, m->p.size - edge, edge))
-		return 0;
+	if (!f)
+		return -errno;
+	rc = is_zero(f, 0, SEEK_SET);
+	if (rc == 1 && !feof(f))
+		rc = is_zero(f, -(long)EDGE_BYTES, SEEK_END);
+	fclose(f);
+	if (rc)
+		return rc < 0 ? rc : 0;
 	snprintf(text, SIGNATURE_TEXT, "data of no known kind");
 	return 1;
 }
@@ -117,6 +127,8 @@ int signature_find(const char *path, bool any_data, char text[SIGNATURE_TEXT])
 	int rc;
 
 	rc = file_media_view(path, &m);
+	if (rc == -ENODEV && any_data)		/* it is shorter than a page */
+		return find_data(path, text);
 	if (rc)
 		return rc;
 	rc = find_own(m, text);
@@ -125,7 +137,7 @@ int signature_find(const char *path, bool any_data, char text[SIGNATURE_TEXT])
 	if (!rc)
 		rc = find_blkid(path, text);
 	if (!rc && any_data)
-		rc = find_data(m, text);
+		rc = find_data(path, text);
 	file_media_close(m);
 	return rc;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Reading and showing numbers: sizes with K, M, G, T (powers of 1024), UUIDs, levels. */
+/* Reading and showing values: sizes with K, M, G, T (powers of 1024), UUIDs, levels, names. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -65,4 +65,16 @@ const char *show_level(uint32_t level)
 	static const char *const name[] = { "none", "cache", "memory", "device" };
 
 	return level < sizeof(name) / sizeof(name[0]) ? name[level] : "?";
+}
+
+const char *show_bytes(const void *text, size_t len, char buf[TEXT_SHOWN])
+{
+	const unsigned char *byte = text;
+	char *to = buf;
+	size_t i;
+
+	*to = '\0';
+	for (i = 0; i < len && i < NAME_MAX_BYTES; i++)
+		to += snprintf(to, 5, byte[i] < 0x20 || byte[i] >= 0x7f || byte[i] == '\\' ? "\\x%02x" : "%c", byte[i]);
+	return buf;
 }

@@ -93,5 +93,8 @@ int parse_size(const char *text, uint64_t *bytes);	/* -EINVAL, -ERANGE */
 const char *show_size(uint64_t bytes, char buf[32]);
 const char *show_uuid(const uint8_t uuid[16], char buf[37]);
 const char *show_level(uint32_t level);
+/* Others chose it: what would upset a terminal is written \xHH. */
+#define TEXT_SHOWN (4 * NAME_MAX_BYTES + 1)
+const char *show_bytes(const void *text, size_t len, char buf[TEXT_SHOWN]);
 
 #endif
