@@ -35,7 +35,9 @@ static int attach_failed(const struct tool *t, const char *device, int err)
 	char name[64];
 
 	namespace_of(device, name, sizeof(name));
-	if (err == -ENXIO)
+	if (err == -ENOENT)
+		complain(t, "%s: there is no such device", device);
+	else if (err == -ENXIO)
 		complain(t, "%s: DAX does not give this device as one linear range with struct pages; "
 			 "this makes it so, and empties it: ndctl create-namespace -f -e %s --mode=fsdax --map=mem",
 			 device, name);

@@ -131,13 +131,18 @@ static int read_number(const char *text, int base, uint64_t max, uint64_t *v)
 
 static int read_owner(struct tool *t, const char *text)
 {
-	unsigned int uid, gid;
-	char rest;
+	const char *colon = strchr(text, ':');
+	char number[sizeof("4294967294")];
+	uint64_t uid, gid;
 
-	if (sscanf(text, "%u:%u%c", &uid, &gid, &rest) != 2)
+	if (!colon || (size_t)(colon - text) >= sizeof(number))
 		return -EINVAL;
-	t->uid = uid;
-	t->gid = gid;
+	snprintf(number, sizeof(number), "%.*s", (int)(colon - text), text);
+	/* The largest number stands for nobody's at all. */
+	if (read_number(number, 10, UINT32_MAX - 1, &uid) || read_number(colon + 1, 10, UINT32_MAX - 1, &gid))
+		return -EINVAL;
+	t->uid = (uint32_t)uid;
+	t->gid = (uint32_t)gid;
 	return 0;
 }
 
@@ -181,19 +186,34 @@ static int read_option(struct tool *t, int option, const char *text)
 	return rc;
 }
 
+/* getopt's own words would not say which program they come from. */
+static int no_option(const struct tool *t, const struct command *c, int found, const char *word)
+{
+	if (found == ':')
+		complain(t, "%s needs a value", word);
+	else if (!optopt)
+		complain(t, "there is no %s", word);
+	else if (strchr(word, '='))
+		complain(t, "%.*s takes no value", (int)strcspn(word, "="), word);
+	else
+		complain(t, "there is no -%c", optopt);
+	return usage(stderr, c);
+}
+
 /* 0, or an exit code + 1. */
 static int read_options(struct tool *t, const struct command *c, int argc, char **argv)
 {
 	int index, option, rc;
 
 	/* What follows a program's name is the program's. */
-	const char *letters = c->options & OPT_PROGRAM ? "+h" : "h";
+	const char *letters = c->options & OPT_PROGRAM ? "+:h" : ":h";
 
+	opterr = 0;
 	while ((option = getopt_long(argc, argv, letters, long_options, &index)) != -1) {
 		if (option == 'h')
 			return usage(stdout, c) + 1;
-		if (option == '?' )
-			return usage(stderr, c) + 1;
+		if (option == '?' || option == ':')
+			return no_option(t, c, option, argv[optind - 1]) + 1;
 		if (!(option & (int)c->options)) {
 			complain(t, "there is no --%s here", long_options[index].name);
 			return usage(stderr, c) + 1;
@@ -237,17 +257,23 @@ int main(int argc, char **argv)
 {
 	struct tool t = { .type = PMHEAP_ANY_TYPE, .label = "" };
 	const struct command *c;
+	const char *name;
+	bool help;
 	int rc;
 
 	if (argc < 2)
 		return usage(stderr, NULL);
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-		return usage(stdout, argc > 2 ? find_command(argv[2]) : NULL);
-	c = find_command(strcmp(argv[1], "--version") ? argv[1] : "version");
+	help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
+	if (help && argc == 2)
+		return usage(stdout, NULL);
+	name = argv[help ? 2 : 1];
+	c = find_command(strcmp(name, "--version") ? name : "version");
 	if (!c) {
-		complain(&t, "there is no command %s", argv[1]);
+		complain(&t, "there is no command %s", name);
 		return usage(stderr, NULL);
 	}
+	if (help)
+		return usage(stdout, c);
 	t.command = c->name;
 	rc = read_options(&t, c, argc - 1, argv + 1);
 	rc = rc ? rc - 1 : c->run(&t);
