@@ -7,7 +7,7 @@ set -euo pipefail
 
 declare -A group=(
 	[build]="gcc make libc6-dev python3 kmod bc xz-utils"
-	[check]="sparse clang clang-tidy libclang-rt-dev g++ gcc-multilib valgrind libc6-dbg groff man-db rsync git"
+	[check]="sparse clang clang-tidy libclang-rt-dev g++ gcc-multilib valgrind libc6-dbg groff man-db rsync git xfsprogs btrfs-progs cryptsetup-bin dosfstools fdisk bash-completion"
 	[coverage]="llvm"
 	[debug]="linux-source-6.1 gcc-12 make flex bison bc libelf-dev xz-utils kmod"
 	[user]="pkg-config libblkid-dev"

@@ -83,6 +83,12 @@ def lab() -> list[Job]:
     return [Job("lab", (PYTHON, ROOT / "selftests/lab/run.py", BUILD / "libuser", LOGS / "lab"), needs=("build user",))]
 
 
+def tool() -> list[Job]:
+    vms = [Job(f"tool {kernel}", (PYTHON, ROOT / "qemu-test/command.py", kernel), lane="vm",
+               needs=("build user", f"build module {kernel}")) for kernel in KERNELS]
+    return [*vms, Job("tool", (PYTHON, ROOT / "selftests/tool/run.py", BUILD / "libuser"), needs=("build user",))]
+
+
 def lib() -> list[Job]:
     run = ROOT / "selftests/lib/run.sh"
     return [Job("lib san", (run, BUILD / "selftests/lib-san", f"file:{LOGS}/lib-san.region", BUILD / "libuser-san/pmheap"),
@@ -162,6 +168,7 @@ SUITES = {
     "repair": repair,
     "lib": lib,
     "lab": lab,
+    "tool": tool,
     "valgrind": valgrind,
     "static": static,
     "documents": documents,

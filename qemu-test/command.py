@@ -1,0 +1,34 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command pmheap in the VM, on two NVDIMMs: command.py KERNEL
+
+Prints TAP, the last test being that the guest ended well with a clean kernel log. What it runs has been built.
+"""
+
+import sys
+import tempfile
+
+import product
+from device import wrong
+from kernels import HERE
+from vm import VM
+
+SIZE = "34M"
+
+
+def main() -> int:
+    kernel = sys.argv[1]
+    with tempfile.TemporaryDirectory() as scratch:
+        result = VM(f"command-{kernel}", kernel=kernel, script=HERE / "guest/command.sh",
+                    put=[(product.COMMAND, "/usr/bin/pmheap")], modules=[str(product.module(kernel))],
+                    nvdimms=[f"{scratch}/{name}.img:{SIZE}" for name in ("ours", "foreign")],
+                    timeout=300).run(on_line=lambda line: print(line, flush=True))
+    reason = wrong(result)
+    print(f"# {result}\n1..1\n{'not ' if reason else ''}ok 1 - the guest ended well, with a clean kernel log")
+    if reason:
+        print(f"# {reason}")
+    return 0 if result.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The command pmheap on two NVDIMMs, one with a region and one with what another program left there. TAP.
+n=0 status=0
+set -- $NVDIMMS
+ours=$1 foreign=$2
+
+shows() { # WHAT COMMAND...
+	what=$1
+	shift
+	n=$((n + 1))
+	if "$@" >/tmp/said 2>&1; then
+		echo "ok $n - $what"
+	else
+		status=1
+		echo "not ok $n - $what"
+		sed 's/^/# /' /tmp/said
+	fi
+}
+
+digest() { sha256sum "$1" | cut -d ' ' -f 1; }
+
+# Fails with this exit code, says this, and leaves the device as it was.
+refuses() { # CODE TEXT DEVICE COMMAND...
+	code=$1 text=$2 device=$3
+	shift 3
+	before=$(digest "$device")
+	"$@" >/tmp/refused 2>&1
+	rc=$?
+	cat /tmp/refused
+	[ $rc -eq "$code" ] && grep -q "$text" /tmp/refused && [ "$(digest "$device")" = "$before" ]
+}
+
+regions() { pmheap list | grep -c '^pmheap[0-9]'; }
+
+attaches_only_ours() {
+	[ "$(pmheap attach --all)" = "/dev/pmheap0 $ours" ] && [ "$(regions)" -eq 1 ] && [ -c /dev/pmheap0 ]
+}
+
+nothing_more_to_attach() { [ -z "$(pmheap attach --all)" ] && [ "$(regions)" -eq 1 ]; }
+
+list_agrees_with_sysfs() {
+	line=$(pmheap list | sed -n 's/^pmheap0 *//p')
+	sectors=$(cat "/sys/class/block/${ours#/dev/}/size")
+	echo "$line; $sectors sectors"
+	[ "$(echo "$line" | cut -d ' ' -f 1)" = "$((sectors / 2048))M" ] && echo "$line" | grep -q " ${ours#/dev/} *fruit$" &&
+		[ -e /sys/class/pmheap/pmheap0 ]
+}
+
+info_agrees_with_sysfs() {
+	pmheap info pmheap0 --json >/tmp/info && cat /tmp/info
+	bytes=$(($(cat "/sys/class/block/${ours#/dev/}/size") * 512))
+	grep -q "\"bytes\":$bytes," /tmp/info && grep -q "\"uuid\":\"$uuid\"" /tmp/info &&
+		grep -q '"region":"pmheap0"' /tmp/info && pmheap info "uuid:$uuid" && pmheap info label:fruit
+}
+
+is_there_as_json() { pmheap attach "$ours" --json | grep -x "{\"attached\":\[{\"device\":\"$ours\",\"region\":\"/dev/pmheap0\"}\]}"; }
+has_no_regions() { [ "$(pmheap list --json)" = '{"regions":[]}' ] && [ -z "$(pmheap list)" ]; }
+info_offline() { pmheap info "$ours" --json | grep "\"uuid\":\"$uuid\"" | grep '"attached":false'; }
+formats() { uuid=$(pmheap format "$ours" --label fruit) && uuid=${uuid#uuid:} && [ ${#uuid} -eq 36 ]; }
+
+# What a namespace within a namespace would have there.
+printf 'NVDIMM_PFN_INFO\0' | dd of="$foreign" bs=1 seek=4096 conv=notrunc 2>/dev/null
+
+shows "no region is no failure" has_no_regions
+shows "format of an empty device" formats
+shows "info of a device that is not attached" info_offline
+shows "format refuses a foreign device, which keeps every byte" \
+	refuses 1 "it holds an fsdax namespace's page map" "$foreign" pmheap format "$foreign"
+shows "format refuses a region" refuses 1 "it holds a pmheap region ($uuid, label fruit)" "$ours" pmheap format "$ours"
+shows "attach refuses a foreign device" refuses 1 "there is no region on it" "$foreign" pmheap attach "$foreign"
+shows "attach --all takes the region and leaves the foreign device" attaches_only_ours
+shows "attach --all again finds nothing, and does not fail" nothing_more_to_attach
+shows "attach of an attached device is refused" refuses 1 "in use" "$ours" pmheap attach "$ours"
+shows "format of an attached device is refused" refuses 1 "in use" "$ours" pmheap format "$ours"
+shows "and with --force as well" refuses 1 "in use" "$ours" pmheap format "$ours" --force
+shows "list agrees with sysfs" list_agrees_with_sysfs
+shows "info agrees with sysfs, by name, UUID and label" info_agrees_with_sysfs
+shows "create on a region" pmheap create pmheap0 pool --quota 4M
+shows "destroy" pmheap destroy pmheap0 pool
+shows "detach by label" pmheap detach label:fruit
+shows "no region is left" has_no_regions
+shows "the device is clean" pmheap check "$ours"
+shows "attach as JSON" is_there_as_json
+shows "detach" pmheap detach pmheap0
+shows "--force formats the foreign device" pmheap format "$foreign" --force
+shows "attach --all takes both" sh -c '[ "$(pmheap attach --all | wc -l)" -eq 2 ]'
+shows "detach of both" sh -c 'pmheap detach pmheap0 && pmheap detach pmheap1'
+echo "1..$n"
+exit $status

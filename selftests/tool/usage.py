@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Wrong use: the exit code that pmheap(8) promises, a word on what is wrong, and nothing done."""
+
+import re
+from pathlib import Path
+
+from tool import Tool
+
+# Words of the command, and what it has to say. All are exit code 2, and none may make or change a file.
+WRONG = (
+    ((), "usage: pmheap COMMAND"),
+    (("bogus",), "there is no command bogus"),
+    (("help", "bogus"), "there is no command bogus"),
+    (("list", "--bogus"), "there is no --bogus"),
+    (("list", "-x"), "there is no -x"),
+    (("list", "--force"), "there is no --force here"),
+    (("list", "--json=1"), "--json takes no value"),
+    (("format", "file:new", "--size"), "--size needs a value"),
+    (("format",), "usage: pmheap format"),
+    (("format", "file:a", "file:b", "--size", "16M"), "usage: pmheap format"),
+    (("format", "file:new"), "--size says how large"),
+    (("format", "new", "--size", "16M"), "file:PATH"),
+    (("format", "/dev/null"), "file:PATH"),
+    (("format", "file:/dev/null", "--size", "16M"), "file:PATH"),
+    (("format", "file:new", "--size", "16777215"), "16M to 16T"),
+    (("format", "file:new", "--size", "0"), "16M to 16T"),
+    (("format", "file:new", "--size", "17T"), "16M to 16T"),
+    (("format", "file:new", "--size", "16M", "--label", "x" * 64), "--label"),
+    (("attach",), "--all"),
+    (("attach", "--all", "/dev/null"), "--all"),
+    (("detach",), "usage: pmheap detach"),
+    (("detach", "file:region"), "not attached"),
+    (("list", "file:region", "more"), "usage: pmheap list"),
+    (("info",), "usage: pmheap info"),
+    (("create", "file:region"), "usage: pmheap create"),
+    (("create", "file:region", "new", "--mode", "8"), "--mode 8"),
+    (("create", "file:region", "new", "--mode", "1000"), "--mode 1000"),
+    (("create", "file:region", "new", "--home", "here"), "--home here"),
+    (("create", "file:region", "new", "--owner", "0"), "--owner 0"),
+    (("create", "file:region", "new", "--owner", "-1:0"), "--owner -1:0"),
+    (("create", "file:region", "new", "--owner", "0:4294967296"), "--owner"),
+    (("create", "file:region", "new", "--owner", "4294967295:0"), "--owner"),
+    (("create", "file:region", "new", "--owner", "0:0:0"), "--owner"),
+    (("destroy", "file:region"), "usage: pmheap destroy"),
+    (("quota", "file:region", "pool"), "--quota is needed"),
+    (("objects", "file:region", "pool", "--type", "4294967296"), "--type"),
+    (("names", "file:region"), "usage: pmheap names"),
+    (("stat", "file:region"), "usage: pmheap stat"),
+    (("check",), "usage: pmheap check"),
+    (("lab",), "usage: pmheap lab"),
+    (("version", "more"), "usage: pmheap version"),
+)
+NO_SIZES = ("", "M", "-1", "+1", " 1", "1 ", "1.5M", "16MB", "16MiB", "0x10", "1P", "18446744073709551616", "16777216T")
+# It failed: exit code 1.
+FAILED = (
+    (("format", "file:missing/new", "--size", "16M"), "No such file or directory"),
+    (("info", "file:missing"), "no such region"),
+    (("info", "./empty"), "no region there"),
+    (("list", "bogus"), "not a region"),
+    (("create", "file:region", "a/b"), "without '/'"),
+    (("create", "file:region", ""), "1 to 255 bytes"),
+    (("create", "file:region", "x" * 256), "1 to 255 bytes"),
+    (("create", "file:region", "new", "--span", "2097153T"), "--span"),
+    (("create", "file:region", "new", "--home", "4096"), "--home"),
+    (("create", "file:region", "pool"), "exists already"),
+    (("destroy", "file:region", "bogus"), "no such"),
+    (("info", "file:region", "bogus"), "no such"),
+    (("stat", "file:region", "bogus"), "no such"),
+    (("objects", "file:region", "bogus"), "no such"),
+    (("names", "file:region", "bogus"), "no such"),
+    (("quota", "file:region", "bogus", "--quota", "2M"), "no such"),
+    (("list", "file:empty"), "no region there"),
+)
+
+
+def _scene(tool: Tool) -> None:
+    tool.good("create", tool.region(), "pool")
+    tool.path("empty").write_bytes(bytes(16 << 20))
+
+
+def _files(tool: Tool) -> dict[str, str]:
+    return {path.name: tool.digest(path.name) for path in sorted(tool.directory.iterdir())}
+
+
+def _heap(tool: Tool) -> tuple:
+    """What there is. A region that was opened to be changed has a new epoch, so its bytes are not the same."""
+    return (sorted(path.name for path in tool.directory.iterdir()), tool.digest("empty"),
+            tool.json("list", "file:region"), tool.json("check", "region", "--list")["damages"])
+
+
+def _all_fail(tool: Tool, status: int, table, state) -> None:
+    _scene(tool)
+    before = state(tool)
+    for words, saying in table:
+        tool.fails(status, *words, saying=saying)
+    assert state(tool) == before, "something was changed"
+
+
+def test_wrong_use_is_2_and_changes_nothing(tool: Tool) -> None:
+    _all_fail(tool, 2, WRONG, _files)
+
+
+def test_what_fails_is_1_and_changes_no_heap(tool: Tool) -> None:
+    _all_fail(tool, 1, FAILED, _heap)
+
+
+def test_what_is_no_size_is_refused(tool: Tool) -> None:
+    for size in NO_SIZES:
+        tool.fails(2, "format", "file:new", "--size", size, saying="--size")
+    assert not tool.path("new").exists()
+
+
+def test_sizes_have_K_M_G_T_of_both_cases(tool: Tool) -> None:
+    region = tool.region()
+    sizes = {"2097152": 2 << 20, "2048K": 2 << 20, "2048k": 2 << 20, "4M": 4 << 20, "4m": 4 << 20, "1G": 1 << 30,
+             "1g": 1 << 30, "1T": 1 << 40, "1t": 1 << 40}
+    tool.good("create", region, "pool", "--span", "2T")
+    for text, quota in sizes.items():
+        tool.good("quota", region, "pool", "--quota", text)
+        assert tool.json("info", region, "pool")["quota"] == quota, text
+
+
+def test_a_full_output_is_a_failure(tool: Tool) -> None:
+    with open("/dev/full", "wb") as full:
+        answer = tool.run("version", stdout=full)
+    assert answer.status == 1 and "cannot write" in answer.err, answer
+
+
+def test_every_command_has_help_and_the_manual_has_every_command(tool: Tool) -> None:
+    names = re.findall(r"^  (\w+) ", tool.good("help"), re.M)
+    assert len(names) >= 14, names
+    page = (Path(__file__).resolve().parents[2] / "libuser/man/pmheap.8").read_text()
+    synopsis = page[:page.index(".SH DESCRIPTION")]
+    for name in names:
+        assert tool.good("help", name) == tool.good(name, "--help"), name
+        assert f"pmheap {name}" in synopsis, f"{name} is not in the manual's synopsis"
+        for option in re.findall(r"--[a-z-]+", tool.good("help", name)):
+            assert option == "--json" or option.replace("-", "\\-") in page, f"{name} {option} is not in the manual"
