@@ -29,6 +29,12 @@
 extern "C" {
 #endif
 
+/* As stat and struct stat: two calls share a name with what they fill in, which -Wshadow takes for a mistake in C++. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
 struct pmheap;
 
 /* What a barrier reached. */
@@ -124,6 +130,9 @@ int pmheap_stat(struct pmheap *h, struct pmheap_stat *st);
 int pmheap_set_quota(struct pmheap *h, uint64_t bytes);
 const char *pmheap_strerror(int err);
 
+#if defined(__cplusplus) && defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
 #ifdef __cplusplus
 }
 #endif

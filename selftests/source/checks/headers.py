@@ -5,10 +5,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic-errors")
+STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic-errors", "-Wshadow", "-Wconversion", "-Wsign-conversion")
 # gnu89 and C++98 know no long long, which 64-bit types are on some machines.
-LANGUAGES = (("gcc", "c", "gnu89", "-Wno-long-long"), ("gcc", "c", "c99"), ("gcc", "c", "c2x"),
-             ("g++", "c++", "c++98", "-Wno-long-long"), ("g++", "c++", "c++20"))
+LANGUAGES = (("gcc", "c", "gnu89", "-Wno-long-long"), ("gcc", "c", "c99"), ("gcc", "c", "c11"),
+             ("gcc", "c", "c17"), ("gcc", "c", "c2x"), ("g++", "c++", "c++98", "-Wno-long-long"),
+             ("g++", "c++", "c++17"), ("g++", "c++", "c++20"))
 HEADERS = (("linux/pmheap.h", "uapi"), ("pmheap.h", "libuser/include"))
 
 
