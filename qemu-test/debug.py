@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 import device
+import klog
 import product
 from kernels import BUILD, CACHE, HERE
 from result import Result
@@ -70,7 +71,7 @@ def run(kernel: str, kind: str, options) -> Result:
 
 
 def reports(result: Result) -> int:
-    return sum(bool(REPORT.search(line)) for line in kernel_log(result))
+    return sum(bool(REPORT.search(line)) for line in klog.without_foreign_races(kernel_log(result)))
 
 
 def kernel_log(result: Result) -> list[str]:
