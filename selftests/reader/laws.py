@@ -84,7 +84,7 @@ def pools(p: Places):
 def tables(p: Places):
     for name, line, at, data in (
             ("chunk state 5", p.huge, 0, b"\5"), ("kind of a data chunk", p.huge, 1, b"\2"),
-            ("front chunk owned", p.front, 0, b"\2\0"), ("front chunk with a tenure", p.front, 12, le32(1)),
+            ("front chunk owned", p.front, 0, b"\2\0"), ("fixed chunk owned", p.front, 0, b"\2"), ("front chunk with a tenure", p.front, 12, le32(1)),
             ("owner that is none", p.huge, 4, b"\x50"), ("logical index 0", p.huge, 8, le32(0)),
             ("logical index twice", p.huge + 1, 8, le32(1)), ("tenure 0 of an owned chunk", p.huge, 12, le32(0)),
             ("huge object of 512 pages", p.huge, 16, le32(512)),
