@@ -5,7 +5,7 @@
 
 #define SEED 0x9e3779b97f4a7c15ULL
 
-static u64 random_seed = SEED;
+static u64 scene_seed = SEED;
 
 /* port.c asks this for randomness: a find must be found again. */
 ssize_t scene_random(void *buf, size_t len, unsigned int flags);
@@ -17,7 +17,7 @@ ssize_t scene_random(void *buf, size_t len, unsigned int flags)
 
 	(void)flags;
 	for (i = 0; i < len; i++)
-		to[i] = (u8)rnd(&random_seed, 256);
+		to[i] = (u8)rnd(&scene_seed, 256);
 	return (ssize_t)len;
 }
 
@@ -148,7 +148,7 @@ struct scene scenes[SCENES];
 
 void scene_begin(struct scene *s)
 {
-	random_seed = SEED;
+	scene_seed = SEED;
 	cpu_now = 0;
 	medium_undo_begin(s->m);
 }
