@@ -3,8 +3,10 @@
  * Hostile images. The input chooses a region and changes metadata in it, with seals and checksums made good again
  * unless it says otherwise, so that not only they are tried; then attach, walk, use, detach and check run on it.
  *
- *   u8 scene: bits 0..1 which, 2 read-only, 3 unreadable place, 4 use it, 5 clean detach, 6..7 allocation that fails
+ *   u8 scene: bits 0..1 which, 2 read-only, 3 unreadable place, 4 use it or repair it, 5 clean detach, 6..7 allocation that fails
  *   then patches of eleven bytes: u8 area and seal, u16 line, u8 word and what, u56 value
+ *
+ * An image that is not used is repaired instead.
  *
  * Whatever the image: no call crashes, hangs, leaks, shows foreign memory or gives an unknown error. Where check
  * finds no damage and nothing is made to fail, attach works, nobody speaks of damage, and what is left behind is
@@ -178,12 +180,12 @@ static void run(const struct plan *plan, bool sound)
 	alloc_fail_at = plan->fail;
 	err = heap_attach(&m->p, &h);
 	must_be_known(err);
-	EXPECT(!sound || !err || (plan->readonly && err == -EROFS));
+	EXPECT(!sound || !err || err == -EROFS);	/* a log to replay, or features that forbid to write */
 	if (!err) {
 		bool good = walk_region(h);
 
 		EXPECT(!sound || good);
-		if (plan->use && !plan->readonly)
+		if (!plan->readonly)
 			good = use_region(h);
 		EXPECT(!sound || good);
 		err = heap_detach(h, plan->clean && !plan->readonly);
@@ -194,6 +196,25 @@ static void run(const struct plan *plan, bool sound)
 	m->p.readonly = false;
 	m->bad_len = 0;
 	if (sound)
+		EXPECT(region_is_clean(m, true));
+	EXPECT_EQ(allocs, 0);
+}
+
+/* What repair calls whole is clean, and what is sound stays so. */
+static void mend(const struct plan *plan, bool sound)
+{
+	static const struct heap_repair quiet;
+	struct medium *m = plan->s->m;
+	struct heap_repair_report r;
+	int err;
+
+	alloc_fail_at = plan->fail;
+	err = heap_repair(&m->p, &quiet, &r);
+	alloc_fail_at = 0;
+	m->bad_len = 0;
+	must_be_known(err);
+	EXPECT(!sound || err == -EROFS || (!err && !r.left));
+	if (!err && !r.left)
 		EXPECT(region_is_clean(m, true));
 	EXPECT_EQ(allocs, 0);
 }
@@ -216,7 +237,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	prepare(&plan);
 	if (plan.unreadable)
 		set_unreadable(&plan);
-	run(&plan, sound);
+	if (plan.use)
+		run(&plan, sound);
+	else
+		mend(&plan, sound);
 	scene_end(plan.s);
 	return 0;
 }
