@@ -308,7 +308,8 @@ static void home_replace(struct heap *h, u64 no, const struct pmheap_media_line 
 /* All changes of one line, oldest first; 0: the line stays. */
 static int changes_apply(struct pmheap_media_line *home, const struct replay_line *l, u32 n)
 {
-	u32 i, changed = 0;
+	int changed = 0;
+	u32 i;
 
 	for (i = 0; i < n; i++) {
 		s32 ahead = (s32)((u32)l[i].trailer - le32_to_cpu(home->version));
