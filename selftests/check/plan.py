@@ -49,7 +49,7 @@ BUILDS = {job.name: job for job in (
 
 
 # The explorer builds thousands of images: under sanitizers it would take as long as all the rest.
-PLAIN = {"crash", "threads"}
+PLAIN = {"crash", "repair", "threads"}
 
 
 def core_tests(build: str, directory: str, env: dict, wanted) -> list[Job]:
