@@ -15,14 +15,14 @@ from plan import at_length, with_builds
 
 
 def sums() -> dict[str, int]:
-    """All NAME=NUMBER of the lines `lab: ...`, `trace: ...`, `mutants: ...`, by line and name."""
+    """All NAME=NUMBER (and as "NAME of" what follows a slash) of the lines `lab: ...`, `trace: ...`, `mutants: ...`, by line and name."""
     total: dict[str, int] = {}
     for log in LOGS.glob("*.log"):
         for line in log.read_text(errors="replace").splitlines():
             if match := re.match(r"(lab|trace|mutants|mutate|storm): ", line):
-                for name, number in re.findall(r"(\w+)=(\d+)", line):
-                    key = f"{match[1]} {name}"
-                    total[key] = total.get(key, 0) + int(number)
+                for name, number, of in re.findall(r"(\w+)=(\d+)(?:/(\d+))?", line):
+                    for key, value in ((f"{match[1]} {name}", number), (f"{match[1]} {name} of", of or 0)):
+                        total[key] = total.get(key, 0) + int(value)
     return total
 
 
@@ -33,8 +33,8 @@ def main() -> int:
     def of(*names: str) -> int:
         return sum(total.get(name, 0) for name in names)
 
-    noticed = of("mutants noticed", "mutate noticed", "trace noticed")
-    tried = of("mutants total", "mutate total", "trace mutants")
+    noticed = of("mutants noticed", "mutate noticed", "trace mutants")
+    tried = of("mutants total", "mutate total", "trace mutants of")
     print(f"crash: host_images={of('lab images', 'lab deep')} system_images={of('trace images', 'trace deep')} "
           f"bad={of('lab bad', 'trace bad')} mutations={noticed}/{tried} kills={of('storm kills')} "
           f"leaks={of('storm leaks')}", flush=True)

@@ -180,10 +180,16 @@ SUITES = {
 def at_length() -> list[Job]:
     """What make crash runs: the crash lab in full."""
     core = BUILD / "selftests/core"
-    return [Job("mutants", (PYTHON, ROOT / "selftests/mutants/run.py", core, "--jobs", "1"), needs=("build core",),
-                timeout=1500),
-            Job("lab", (core / "lab", "--seconds", "300", "--jobs", str(os.cpu_count()), "--save", LOGS),
-                needs=("build core",)),
+    machines = [job for kernel in KERNELS for job in (
+        Job(f"trace {kernel}", (PYTHON, ROOT / "qemu-test/tracelab.py", "--built", "--full", kernel), lane="vm",
+            timeout=2400, needs=("build user", "build trace", f"build module {kernel}")),
+        Job(f"storm {kernel}", (PYTHON, ROOT / "qemu-test/device.py", kernel, "--on", "nvdimm", "--tests", "storm",
+                                "--kills", "2500"), lane="vm", timeout=1200,
+            needs=("build user", "build lib", "build abi", "build abi 32", f"build module {kernel}")))]
+    return [*machines,
+            Job("lab", (core / "lab", "--seconds", "600", "--save", LOGS), needs=("build core",)),
+            Job("mutants", (PYTHON, ROOT / "selftests/mutants/run.py", core, "--jobs", "1"), needs=("build core",),
+                timeout=2400),
             Job("mutate", (core / "mutate", "--mutants", "64"), needs=("build core",)),
             Job("reader", (ROOT / "selftests/reader/run.sh", BUILD / "selftests/reader"), env={"N": "500"})]
 

@@ -123,6 +123,31 @@ static void test_copies(void)
 }
 
 /* 52: a copy on a smaller device is refused, on a larger one it keeps its size. */
+static u32 epoch_in(const struct medium *m, u64 page)
+{
+	__le32 epoch;
+
+	memcpy(&epoch, m->now + page + PMHEAP_SUPER_EPOCH_LINE * PMHEAP_LINE, sizeof(epoch));
+	return le32_to_cpu(epoch);
+}
+
+/* Either would do for a crash; there are two because lines go bad. */
+static void test_epochs(void)
+{
+	struct heap_info info;
+	struct fixture f;
+	u32 i;
+
+	fixture_open(&f, 16 << 20);
+	for (i = 0; i < 4; i++) {
+		heap_get_info(f.h, &info);
+		EXPECT_EQ(epoch_in(f.m, 0), info.epoch);
+		EXPECT_EQ(epoch_in(f.m, (16 << 20) - PMHEAP_PAGE), info.epoch);
+		fixture_cycle(&f);
+	}
+	fixture_close(&f);
+}
+
 static void test_other_devices(void)
 {
 	struct fixture f;
@@ -314,6 +339,7 @@ int main(void)
 		{ "regions of many sizes", test_sizes },
 		{ "bad sizes, labels and modes are refused", test_bad_formats },
 		{ "either superblock copy will do", test_copies },
+		{ "both copies of the epoch are written", test_epochs },
 		{ "on smaller and larger devices", test_other_devices },
 		{ "feature masks", test_features },
 		{ "read-only attach stores nothing", test_readonly },

@@ -63,7 +63,12 @@ RULES: list[Rule] = [
      "	if (!err)\n		err = chunks_zero(h, c);\n", ""),
 ]
 
+_EPOCH = ("either fence makes a copy of the new epoch certain before its first record is written; there are two so that "
+          "never both copies are in flight, should a power cut ruin the line that it meets")
+
 PROOFS: dict[str, str] = {
+    "journal.c epoch_store: no heap_fence": _EPOCH,
+    "journal.c epoch_store: no heap_fence (2)": _EPOCH,
     "user words of all records": "a lane is locked until the words of its vector are settled, so of the records newer than "
                                  "`settled` only the newest has any; the rule is a second guard, against hostile logs",
     "retired ignored": "what a retired half holds is home and durable, so versions skip its lines; and of user words only "

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The mutation gate: run.py BUILD_DIR [--short] [--only TEXT] [--jobs N].
+"""The mutation gate: run.py BUILD_DIR [--short] [--only PATTERN] [--jobs N].
 
 Compiles the engine with one mistake at a time (rules.py: a rule of the protocol broken; sites.py: a store, flush or
 fence left out) and runs the crash lab and the crash tests on it until one of them notices. BUILD_DIR holds the tests
@@ -9,6 +9,7 @@ built without a mistake. Prints TAP, then `mutants: noticed=N total=N`; exit sta
 
 import argparse
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -87,7 +88,7 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     args = parser.parse_args()
-    todo = [mutant for mutant in mutants() if args.only in mutant[0]][::EVERY if args.short else 1]
+    todo = [mutant for mutant in mutants() if re.search(args.only, mutant[0])][::EVERY if args.short else 1]
     unproved = [mutant for mutant in todo if mutant[0] not in rules.PROOFS]
     print(f"1..{len(unproved)}")
     gate, noticed = Gate(args.build.resolve()), len(todo) - len(unproved)
