@@ -63,7 +63,7 @@ static bool judge(struct lab *x, u64 from, u64 to, bool use)
 	bool right = look_open(&x->look, &x->m);
 
 	if (right) {
-		right = explained(x, from, to) && (!use || (look_free_zero(&x->look) && look_use(&x->look)));
+		right = explained(x, from, to) && (!use || look_use(&x->look));
 		look_close(&x->look);
 	}
 	return right && look_check(&x->look, &x->m);
@@ -209,7 +209,7 @@ static void image(struct lab *x, u64 at, u32 k, const char *when, u64 *digest)
 		x->images++;
 		if (wants_sample(x, how))
 			sample(x);
-		right = judge(x, 0, 1ULL << x->calls.n, x->images % USE_EVERY == 0 || how == SURVIVE_BUT_SUSPECTS);
+		right = judge(x, 0, 1ULL << x->calls.n, x->images % USE_EVERY == 0);
 		if (right && !x->window && x->o.deep_every && x->images % x->o.deep_every == 0) {
 			medium_rewind(&x->m, mark);
 			right = deep_right(x, x->accepted, &seed);

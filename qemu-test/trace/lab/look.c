@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <stdarg.h>
 
-#include <engine.h>
-
 #include "look.h"
 
 static bool __attribute__((format(printf, 2, 3))) wrong(struct look *l, const char *format, ...)
@@ -236,25 +234,6 @@ void look_to_ledger(const struct look *l, struct ledger *ledger)
 }
 
 /* ---- using, checking, printing ---- */
-
-bool look_free_zero(struct look *l)
-{
-	static const u8 zero[PMHEAP_PAGE];
-	u64 at;
-	u32 i;
-
-	for (i = 0; i < l->h->g.chunks; i++) {
-		const struct pmheap_media_chunk *c = (const void *)
-			(l->m->bytes + geometry_chunk_line(&l->h->g, i) * PMHEAP_LINE);
-
-		if (c->state != PMHEAP_CHUNK_FREE)
-			continue;
-		for (at = (u64)i * PMHEAP_CHUNK; at < (u64)(i + 1) * PMHEAP_CHUNK; at += PMHEAP_PAGE)
-			if (memcmp(l->m->bytes + at, zero, PMHEAP_PAGE) != 0)
-				return wrong(l, "chunk %u is free and not zero at %#llx", i, (unsigned long long)at);
-	}
-	return true;
-}
 
 static int apply_one(struct heap_owner *o, struct heap_op op)
 {

@@ -35,8 +35,6 @@ void look_to_ledger(const struct look *l, struct ledger *ledger);
 void look_print(const struct look *l, FILE *to);
 /* Allocate, publish, name, free, make a pool: the heap must be good for something. */
 bool look_use(struct look *l);
-/* Are chunks that the table calls free all zero, as whoever gets one relies on? */
-bool look_free_zero(struct look *l);
 void look_close(struct look *l);
 /* heap_check() of the medium, attached to nobody. */
 bool look_check(struct look *l, struct medium *m);
