@@ -473,7 +473,8 @@ static int epoch_store(struct heap *h, u32 epoch)
 int journal_start(struct heap *h)
 {
 	u32 i;
-	int err = epoch_store(h, h->epoch + 1);
+	/* After the last there is none: 0 is no epoch, and the region would have no superblock that counts. */
+	int err = h->epoch == ~0U ? -EUCLEAN : epoch_store(h, h->epoch + 1);
 
 	if (err)
 		return err;

@@ -123,7 +123,10 @@ static void patch_epoch(struct scene *s, u64 value)
 {
 	u64 line = PMHEAP_SUPER_EPOCH_LINE + (value & 1) * (s->g.copy / PMHEAP_LINE);
 
-	persist_store64(&s->m->p, line * PMHEAP_LINE, epoch_word(s->seed, line, s->epoch + (u32)(int8_t)(value >> 8)));
+	u32 epoch = s->epoch + (u32)(int8_t)(value >> 8);
+
+	if (epoch < 0xffffff00)		/* behind the last epoch there is none: see journal_start() */
+		persist_store64(&s->m->p, line * PMHEAP_LINE, epoch_word(s->seed, line, epoch));
 }
 
 static void patch(struct scene *s, struct reader *r)
