@@ -1,25 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <sys/types.h>
-
 #include "scene.h"
 
-#define SEED 0x9e3779b97f4a7c15ULL
-
-static u64 scene_seed = SEED;
-
-/* port.c asks this for randomness: a find must be found again. */
-ssize_t scene_random(void *buf, size_t len, unsigned int flags);
-
-ssize_t scene_random(void *buf, size_t len, unsigned int flags)
-{
-	u8 *to = buf;
-	size_t i;
-
-	(void)flags;
-	for (i = 0; i < len; i++)
-		to[i] = (u8)rnd(&scene_seed, 256);
-	return (ssize_t)len;
-}
+#define SEED 0x9e3779b97f4a7c15ULL	/* of UUIDs: a find must be found again */
 
 /* Objects of every kind, some freed again, names that share digits, words. */
 static void populate(struct fixture *f, u32 n)
@@ -148,7 +130,7 @@ struct scene scenes[SCENES];
 
 void scene_begin(struct scene *s)
 {
-	scene_seed = SEED;
+	random_seed = SEED;
 	cpu_now = 0;
 	medium_undo_begin(s->m);
 }
@@ -166,6 +148,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
+	random_seed = SEED;
 	setvbuf(stdout, NULL, _IOLBF, 0);	/* what EXPECT says comes before libFuzzer's own end */
 	for (i = 0; i < SCENES; i++) {
 		scenes[i].m = medium_new(SCENE_BYTES);
