@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Making, probing and attaching regions: sizes, copies, features, read-only, crashes of format. */
+#include "engine.h"
 #include "explore.h"
 
 #define MIB (1ULL << 20)
@@ -145,6 +146,31 @@ static void test_epochs(void)
 		EXPECT_EQ(epoch_in(f.m, (16 << 20) - PMHEAP_PAGE), info.epoch);
 		fixture_cycle(&f);
 	}
+	fixture_close(&f);
+}
+
+/* Behind the last epoch there is none: the region can be read, and no attach makes it unreadable. */
+static void test_last_epoch(void)
+{
+	static const u64 page[] = { 0, (16 << 20) - PMHEAP_PAGE };
+	struct heap_info info;
+	struct fixture f;
+	struct heap *h;
+	u32 i;
+
+	fixture_open(&f, 16 << 20);
+	fixture_detach(&f, true);
+	for (i = 0; i < ARRAY_SIZE(page); i++) {
+		u64 no = page[i] / PMHEAP_LINE + PMHEAP_SUPER_EPOCH_LINE;
+
+		persist_store64(&f.m->p, no * PMHEAP_LINE, epoch_word(line_seed((u8 *)"pmheap-test-uuid"), no, ~0U));
+	}
+	EXPECT_EQ(heap_attach(&f.m->p, &h), -EUCLEAN);
+	EXPECT_EQ(heap_probe(&f.m->p, &info), 0);
+	EXPECT_EQ(info.epoch, ~0U);
+	f.m->p.readonly = true;
+	fixture_attach(&f);
+	EXPECT(f.pool);
 	fixture_close(&f);
 }
 
@@ -340,6 +366,7 @@ int main(void)
 		{ "bad sizes, labels and modes are refused", test_bad_formats },
 		{ "either superblock copy will do", test_copies },
 		{ "both copies of the epoch are written", test_epochs },
+		{ "the last epoch is not followed by none", test_last_epoch },
 		{ "on smaller and larger devices", test_other_devices },
 		{ "feature masks", test_features },
 		{ "read-only attach stores nothing", test_readonly },
