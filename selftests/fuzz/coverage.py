@@ -95,13 +95,13 @@ def main() -> int:
     run(programs)
     files = engine_files(merged(programs))
     print(f"{'':16}    lines    all         branches    all")
-    for file in files:
-        print(row(Path(file["filename"]).name, [file]))
-    print(row("kmod/core", files))
-    for file in files if options.lines else ():
-        source = Path(file["filename"]).read_text().splitlines()
+    for name, file in files.items():
+        print(row(name, [file]))
+    print(row("kmod/core", list(files.values())))
+    for name, file in files.items() if options.lines else ():
+        source = (ENGINE / name).read_text().splitlines()
         for line in missed(file["segments"]):
-            print(f"{Path(file['filename']).relative_to(ROOT)}:{line}: {source[line - 1].strip()}")
+            print(f"kmod/core/{name}:{line}: {source[line - 1].strip()}")
     return 0
 
 
