@@ -108,7 +108,10 @@ static bool recovered(struct cutter *c, struct trace *t, u64 *state)
 
 	random_seed = c->seed | 1;
 	c->image->trace = t;
+	cpu_roams = true;
 	err = heap_attach(&c->image->p, &h);
+	cpu_roams = false;
+	cpu_now = 0;
 	c->image->trace = NULL;
 	if (err)
 		return bad(c, "does not attach", err);

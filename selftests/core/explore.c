@@ -83,11 +83,15 @@ static void deep_explore(struct explorer *x, struct medium *image, u64 want)
 	struct deep d = { x, want };
 	struct medium *m = medium_copy(image);
 	struct heap *h;
+	u32 cpu = cpu_now;
 
 	medium_track(m);
 	m->on_fence = deep_fence;
 	m->arg = &d;
+	cpu_roams = true;
 	EXPECT_EQ(heap_attach(&m->p, &h), 0);
+	cpu_roams = false;
+	cpu_now = cpu;
 	m->on_fence = NULL;
 	heap_detach(h, false);
 	medium_free(m);

@@ -225,6 +225,8 @@ void persist_end(struct persist *p)
 	(void)p;
 	if (cpu_switch)
 		cpu_held--;
+	if (cpu_roams)
+		cpu_now = (cpu_now + 1) % 5;
 }
 
 bool persist_chunk_busy(struct persist *p, u64 off)

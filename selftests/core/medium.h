@@ -60,6 +60,7 @@ extern u32 task_now;		/* which task, for traces */
 extern u64 random_seed;		/* of port_random(); 0: the system's */
 extern void (*cpu_wait)(void);	/* a lock is taken: let others run; NULL: wait as threads do */
 extern void (*cpu_switch)(void);	/* after every primitive: a chance to run somebody else */
+extern bool cpu_roams;		/* persist_end() moves on to another CPU */
 extern int cpu_held;		/* depth of persist_begin(): the CPU must stay */
 
 #endif

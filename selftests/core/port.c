@@ -9,6 +9,7 @@ u64 random_seed;
 void (*cpu_wait)(void);
 void (*cpu_switch)(void);
 int cpu_held;
+bool cpu_roams;
 
 void *port_alloc(size_t bytes)
 {

@@ -101,10 +101,10 @@ static u64 moved(struct actor *a, struct thing *t)
 	return t->state - was;
 }
 
-static bool reserve(struct actor *a, u64 size, struct thing *t)
+static bool reserve_so(struct actor *a, u64 size, u32 flags, struct thing *t)
 {
 	u32 op = begin(a->s, a->id, ACT_RESERVE);
-	int err = heap_reserve(a->owner, size, 0, a->id * 4 + rnd(&a->seed, 3), 0, 1, &t->o.off);
+	int err = heap_reserve(a->owner, size, 0, a->id * 4 + rnd(&a->seed, 3), flags, 1, &t->o.off);
 
 	acknowledge(a->s, op, 0);
 	if (err) {
@@ -117,6 +117,11 @@ static bool reserve(struct actor *a, u64 size, struct thing *t)
 	return true;
 }
 
+static bool reserve(struct actor *a, u64 size, struct thing *t)
+{
+	return reserve_so(a, size, 0, t);
+}
+
 static u64 some_size(struct actor *a)
 {
 	u32 r = rnd(&a->seed, 40);
@@ -126,6 +131,11 @@ static u64 some_size(struct actor *a)
 	return r < 39 ? 33000 + rnd(&a->seed, 300000) : (2U << 20) + rnd(&a->seed, 1U << 20);
 }
 
+static void expect_zero(void *arg, u64 off)
+{
+	EXPECT_EQ(load(arg, off), 0);
+}
+
 static enum act by_size(const struct heap_object *o, enum act small)
 {
 	return o->size <= HEAP_SMALL_MAX ? small : o->size < PMHEAP_CHUNK ? small + 1 : small + 2;
@@ -133,12 +143,16 @@ static enum act by_size(const struct heap_object *o, enum act small)
 
 static void act_publish(struct actor *a)
 {
+	bool zero = rnd(&a->seed, 3) == 0;	/* contents as the engine made them */
 	struct thing *t = &a->thing[a->nthings];
 	u32 op;
 
-	if (a->nthings == ACTOR_THINGS || !reserve(a, some_size(a), t))
+	if (a->nthings == ACTOR_THINGS || !reserve_so(a, some_size(a), zero ? HEAP_RESERVE_ZERO : 0, t))
 		return;
-	fill(a, a->s->pool, t, 1);
+	if (zero)
+		state_words(&t->o, expect_zero, a);
+	else
+		fill(a, a->s->pool, t, 1);
 	op = begin(a->s, a->id, by_size(&t->o, ACT_PUBLISH_SMALL));
 	apply(a, &(struct heap_op){ .kind = HEAP_OP_PUBLISH, .off = t->o.off }, 1);
 	acknowledge(a->s, op, moved(a, t));

@@ -287,6 +287,47 @@ static void format_crash(struct medium *m, void *arg)
 	m->on_fence = format_crash;
 }
 
+/* A region made again under its UUID has the epochs of its former life, and must not take up its records. */
+static void test_former_log(void)
+{
+	struct heap_info info;
+	struct fixture f;
+	u32 i;
+
+	fixture_open(&f, 16 << 20);
+	for (i = 0; i < 300; i++)
+		EXPECT_EQ(publish(&f, must_reserve(&f, 64 + i, i % 7)), 0);
+	fixture_detach(&f, false);
+	fixture_format(f.m);
+	EXPECT_EQ(heap_attach(&f.m->p, &f.h), 0);
+	heap_detach(f.h, false);
+	EXPECT_EQ(heap_attach(&f.m->p, &f.h), 0);
+	heap_get_info(f.h, &info);
+	EXPECT_EQ(info.replayed, 0);
+	EXPECT_EQ(info.damaged, 0);
+	EXPECT_EQ(info.pools, 0);
+	f.pool = NULL;
+	f.owner = NULL;
+	fixture_close(&f);
+}
+
+/* What is there once format has returned, whatever is still pending: both superblocks, and no pool. */
+static void formatted(struct medium *m, u64 *seed)
+{
+	struct heap_info info;
+	struct heap *h;
+
+	medium_undo_begin(m->image);
+	medium_survive(m, SURVIVE_NONE, 0, seed);
+	EXPECT_EQ(heap_attach(&m->image->p, &h), 0);
+	heap_get_info(h, &info);
+	EXPECT_EQ(info.pools, 0);
+	EXPECT_EQ(info.damaged, 0);
+	heap_detach(h, true);
+	EXPECT_EQ(image_damages(m->image->now, m->p.size, true, NULL), 0);
+	medium_undo(m->image);
+}
+
 static void test_format_crashes(void)
 {
 	struct fixture f;
@@ -302,6 +343,7 @@ static void test_format_crashes(void)
 	EXPECT_EQ(heap_format(&f.m->p, &fmt), 0);
 	format_crash(f.m, &seed);
 	f.m->on_fence = NULL;
+	formatted(f.m, &seed);
 	medium_stop(f.m);
 	EXPECT_EQ(image_damages(f.m->now, f.m->p.size, true, NULL), 0);
 	medium_free(f.m);
@@ -371,6 +413,7 @@ int main(void)
 		{ "feature masks", test_features },
 		{ "read-only attach stores nothing", test_readonly },
 		{ "format cut at every fence", test_format_crashes },
+		{ "formatted again, a region forgets its log", test_former_log },
 		{ "pool names and slots", test_pool_names },
 	};
 
