@@ -143,7 +143,7 @@ static enum act by_size(const struct heap_object *o, enum act small)
 
 static void act_publish(struct actor *a)
 {
-	bool zero = rnd(&a->seed, 3) == 0;	/* contents as the engine made them */
+	bool zero = a->s->zeroed && rnd(&a->seed, a->s->zeroed) == 0;	/* contents as the engine made them */
 	struct thing *t = &a->thing[a->nthings];
 	u32 op;
 
@@ -587,6 +587,7 @@ void script_open(struct script *s, u64 size, u32 actors, u64 seed)
 	s->seed = seed;
 	s->many = 40;
 	s->by_hand = 2;
+	s->zeroed = 3;
 	s->nactors = actors;
 	fixture_format(s->m);
 	EXPECT_EQ(heap_attach(&s->m->p, &s->h), 0);

@@ -80,6 +80,7 @@ struct script {
 	u64 seed;
 	u32 many;		/* one act in so many is an ACT_ADD_MANY */
 	u32 by_hand;		/* one word that a vector stored in so many is overwritten by hand at once */
+	u32 zeroed;		/* one object in so many is reserved zeroed, and left so; 0: none */
 	struct operation *op;
 	u32 nops, cap;
 	u64 state;		/* of all that was acknowledged */
