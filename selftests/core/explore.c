@@ -62,8 +62,10 @@ static void deep_fence(struct medium *m, void *arg)
 {
 	struct deep *d = arg;
 	struct explorer *x = d->x;
-	u32 k, n = m->pending.ndirty < 4 ? m->pending.ndirty : 4;
+	bool roams = cpu_roams;
+	u32 cpu = cpu_now, k, n = m->pending.ndirty < 4 ? m->pending.ndirty : 4;
 
+	cpu_roams = false;
 	for (k = 0; k < 6 + n; k++) {
 		enum survive how = k < 2 ? (enum survive)k : k < 6 ? SURVIVE_RANDOM : SURVIVE_ONE;
 		u64 got;
@@ -76,6 +78,8 @@ static void deep_fence(struct medium *m, void *arg)
 		if (got != d->want)
 			look_fails("a crash of recovery leads elsewhere", 0);
 	}
+	cpu_roams = roams;
+	cpu_now = cpu;
 }
 
 static void deep_explore(struct explorer *x, struct medium *image, u64 want)

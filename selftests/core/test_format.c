@@ -263,10 +263,12 @@ static void test_readonly(void)
 /* 13: a crash at any store of format leaves no region, or the new one; on a used device, too. */
 static void format_crash(struct medium *m, void *arg)
 {
+	bool roams = cpu_roams;
+	u32 k, cpu = cpu_now;
 	u64 *seed = arg;
-	u32 k;
 
 	m->on_fence = NULL;
+	cpu_roams = false;
 	for (k = 0; k < 12; k++) {
 		struct heap_info info;
 		struct heap *h;
@@ -284,6 +286,8 @@ static void format_crash(struct medium *m, void *arg)
 		}
 		medium_undo(m->image);
 	}
+	cpu_roams = roams;
+	cpu_now = cpu;
 	m->on_fence = format_crash;
 }
 
@@ -340,7 +344,9 @@ static void test_format_crashes(void)
 	medium_track(f.m);
 	f.m->arg = &seed;
 	f.m->on_fence = format_crash;
+	cpu_roams = true;
 	EXPECT_EQ(heap_format(&f.m->p, &fmt), 0);
+	cpu_roams = false;
 	format_crash(f.m, &seed);
 	f.m->on_fence = NULL;
 	formatted(f.m, &seed);

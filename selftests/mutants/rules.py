@@ -67,6 +67,8 @@ _EPOCH = ("either fence makes a copy of the new epoch certain before its first r
           "never both copies are in flight, should a power cut ruin the line that it meets")
 
 PROOFS: dict[str, str] = {
+    "open.c super_heal: no heap_fence": "the copy that is made again was of no use before, and the other one is whole: cut off, "
+                                        "the next attach makes it again",
     "journal.c epoch_store: no heap_fence": _EPOCH,
     "journal.c epoch_store: no heap_fence (2)": _EPOCH,
     "user words of all records": "a lane is locked until the words of its vector are settled, so of the records newer than "
