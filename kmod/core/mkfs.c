@@ -97,16 +97,15 @@ static int tables_stream(struct heap *h)
  * Blocks begin as zeroes, and so do the logs: a region made again with its former UUID begins with the same
  * epoch and generations, and must not take its former life's records for its own.
  */
-static int blanks_stream(struct heap *h)
+static void blanks_stream(struct heap *h)
 {
 	u64 first = (u64)h->g.front_pages * PMHEAP_PAGE;
 	u64 end = (u64)geometry_front_chunks(&h->g) * PMHEAP_CHUNK;
 
 	if (h->p->zeroed)
-		return 0;
+		return;
 	persist_stream_zero(h->p, first, end - first);
 	persist_stream_zero(h->p, h->g.lane_table, h->g.copy - h->g.lane_table);
-	return heap_fence(h);
 }
 
 static int wipe_supers(struct heap *h)
@@ -123,10 +122,10 @@ static int format_stream(struct heap *h, const struct pmheap_media_line *lines)
 	if (err)
 		return err;
 	err = tables_stream(h);
-	if (!err)
-		err = blanks_stream(h);
-	if (!err)
-		err = heap_fence(h);
+	if (err)
+		return err;
+	blanks_stream(h);
+	err = heap_fence(h);
 	if (err)
 		return err;
 	super_stream(h, h->g.copy, lines);
