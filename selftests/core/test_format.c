@@ -269,13 +269,14 @@ static void format_crash(struct medium *m, void *arg)
 
 	m->on_fence = NULL;
 	cpu_roams = false;
-	for (k = 0; k < 12; k++) {
+	for (k = 0; k < 20; k++) {	/* the last: only the newest lines survive, such as a superblock's */
+		u32 from = m->pending.ndirty > k - 11 ? m->pending.ndirty - (k - 11) : 0;
 		struct heap_info info;
 		struct heap *h;
 		int err;
 
 		medium_undo_begin(m->image);
-		medium_survive(m, k < 2 ? (enum survive)k : SURVIVE_RANDOM, 0, seed);
+		medium_survive(m, k < 2 ? (enum survive)k : k < 12 ? SURVIVE_RANDOM : SURVIVE_FROM, from, seed);
 		err = heap_probe(&m->image->p, &info);
 		EXPECT(!err || err == -ENODEV || err == -EUCLEAN);
 		if (!err) {

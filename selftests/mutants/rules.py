@@ -67,6 +67,8 @@ _EPOCH = ("either fence makes a copy of the new epoch certain before its first r
           "never both copies are in flight, should a power cut ruin the line that it meets")
 
 PROOFS: dict[str, str] = {
+    "mkfs.c format_stream: no heap_fence (2)": "until both superblocks are certain there is no promise; the fence keeps both from "
+                                               "being in flight at once",
     "open.c super_heal: no heap_fence": "the copy that is made again was of no use before, and the other one is whole: cut off, "
                                         "the next attach makes it again",
     "journal.c epoch_store: no heap_fence": _EPOCH,
