@@ -23,7 +23,7 @@ class Tool:
     """The command of one build, in a directory of its own."""
 
     def __init__(self, build: Path, directory: Path):
-        self.command, self.library, self.directory = build / "pmheap", build / "libpmheap.so", directory
+        self.command, self.shared, self.directory = build / "pmheap", build / "libpmheap.so", directory
 
     def run(self, *words: str, stdout=subprocess.PIPE) -> Answer:
         done = subprocess.run([self.command, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
@@ -60,7 +60,7 @@ class Tool:
     @contextmanager
     def pool(self, region: str, pool: str):
         """A pool, open in this process."""
-        library, handle = ctypes.CDLL(str(self.library)), ctypes.c_void_p()
+        library, handle = ctypes.CDLL(str(self.shared)), ctypes.c_void_p()
         spelling = f"file:{self.path(region.removeprefix('file:'))}".encode()
         rc = library.pmheap_open(spelling, pool.encode(), 0, ctypes.byref(handle))
         assert not rc, f"pmheap_open: {rc}"
