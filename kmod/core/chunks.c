@@ -24,6 +24,7 @@ u32 chunk_list_pop(struct heap *h, struct chunk_list *l)
 	if (chunk != HEAP_NONE) {
 		l->first = h->chunk[chunk].next;
 		l->count--;
+		h->chunk[chunk].next = HEAP_MOVING;
 	}
 	return chunk;
 }
@@ -118,6 +119,7 @@ static void chunk_quarantine(struct heap *h, u32 chunk)
 {
 	port_mutex_lock(&h->chunks);
 	h->chunk[chunk].state = PMHEAP_CHUNK_QUARANTINED;
+	h->chunk[chunk].next = HEAP_NONE;
 	h->chunks_bad++;
 	port_mutex_unlock(&h->chunks);
 }
@@ -205,15 +207,12 @@ static int chunk_lines(struct txn *t, u32 chunk, u8 state, u32 slot, u32 logical
 	return 0;
 }
 
-static void chunk_became(struct heap *h, u32 chunk, u8 state, u32 slot, u32 logical)
+/* Its lines are on the medium. It stays on the move until it is pushed to a list, unless it is in none now. */
+static void chunk_became(struct heap *h, u32 chunk, struct region_chunk now)
 {
-	struct region_chunk *c = &h->chunk[chunk];
-
-	c->state = state;
-	c->kind = PMHEAP_KIND_DATA;
-	c->pool = (u16)slot;
-	c->logical = logical;
-	c->pages = 0;
+	port_mutex_lock(&h->chunks);
+	h->chunk[chunk] = now;
+	port_mutex_unlock(&h->chunks);
 }
 
 u32 chunks_available(struct heap_pool *pool, int *why)
@@ -263,10 +262,10 @@ static int take_some(struct heap_pool *pool, const u32 *logical, u32 n, u32 *phy
 	txn_free(&t);
 	for (i = 0; err && i < got; i++)
 		chunk_unpick(h, phys[i]);
-	for (i = 0; !err && i < n; i++) {
-		chunk_became(h, phys[i], PMHEAP_CHUNK_OWNED, pool->slot, logical[i]);
-		h->chunk[phys[i]].tenure++;
-	}
+	for (i = 0; !err && i < n; i++)
+		chunk_became(h, phys[i], (struct region_chunk){
+			.state = PMHEAP_CHUNK_OWNED, .pool = (u16)pool->slot, .logical = logical[i],
+			.tenure = h->chunk[phys[i]].tenure + 1, .next = HEAP_MOVING });
 	return err;
 }
 
@@ -288,7 +287,8 @@ static void give_back(struct heap_pool *pool, const u32 *phys, u32 n)
 		txn_free(&t);
 		if (err)
 			continue;
-		chunk_became(h, phys[i], PMHEAP_CHUNK_FREE, 0, 0);
+		chunk_became(h, phys[i], (struct region_chunk){
+			.state = PMHEAP_CHUNK_FREE, .tenure = h->chunk[phys[i]].tenure, .next = HEAP_MOVING });
 		chunk_unpick(h, phys[i]);
 	}
 }
@@ -338,9 +338,9 @@ int chunks_take_meta(struct heap *h, u32 *chunk)
 		chunk_unpick(h, *chunk);
 		goto out;
 	}
-	chunk_became(h, *chunk, PMHEAP_CHUNK_META, 0, 0);
-	h->chunk[*chunk].kind = PMHEAP_KIND_BLOCKS;
-	h->chunk[*chunk].tenure++;
+	chunk_became(h, *chunk, (struct region_chunk){
+		.state = PMHEAP_CHUNK_META, .kind = PMHEAP_KIND_BLOCKS, .tenure = h->chunk[*chunk].tenure + 1,
+		.next = HEAP_NONE });
 	h->chunks_meta++;
 out:
 	txn_free(&t);
@@ -369,7 +369,8 @@ static int reap_some(struct heap *h, struct chunk_list *l, u32 n)
 	txn_free(&t);
 	for (i = 0; !err && i < n; i++) {
 		c = chunk_list_pop(h, l);
-		chunk_became(h, c, PMHEAP_CHUNK_DIRTY, 0, 0);
+		chunk_became(h, c, (struct region_chunk){
+			.state = PMHEAP_CHUNK_DIRTY, .tenure = h->chunk[c].tenure, .next = HEAP_MOVING });
 		port_mutex_lock(&h->chunks);
 		chunk_list_push(h, &h->dirty, c);
 		port_mutex_unlock(&h->chunks);

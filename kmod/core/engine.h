@@ -33,6 +33,7 @@
 #define HEAP_LEAF 512U			/* chunks a leaf of the pool's directory */
 #define HEAP_BINS 256U
 #define HEAP_NONE 0xffffffffU
+#define HEAP_MOVING 0xfffffffeU		/* a chunk out of its list: the lines that describe it may be changing */
 #define HEAP_TXN_CHUNKS 256U		/* chunks or blocks one vector hands over */
 
 /* ---- geometry.c ---- */
@@ -74,7 +75,7 @@ struct region_chunk {			/* a chunk line's gist */
 	u8 state, kind;
 	u16 pool;
 	u32 logical, tenure, pages;
-	u32 next;			/* in a free list or a slot's list; HEAP_NONE ends */
+	u32 next;			/* in a free list or a slot's list; HEAP_NONE ends; or HEAP_MOVING */
 };
 
 struct chunk_list {
