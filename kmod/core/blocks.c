@@ -189,20 +189,24 @@ int block_fill(struct heap *h, u32 block, const void *lines, u32 n)
 	return err;
 }
 
+int blocks_owner_locked(struct heap *h, u32 block, u32 *slot, u32 *role)
+{
+	int err = blocks_load(h);
+	struct region_blocks *b = err ? NULL : blocks_of(h, block);
+
+	if (!b)
+		return err ? err : -EINVAL;
+	*role = b->role[block % PMHEAP_PAGES_PER_CHUNK];
+	*slot = b->pool[block % PMHEAP_PAGES_PER_CHUNK];
+	return 0;
+}
+
 int blocks_owner(struct heap *h, u32 block, u32 *slot, u32 *role)
 {
-	struct region_blocks *b;
 	int err;
 
 	port_mutex_lock(&h->blocks);
-	err = blocks_load(h);
-	b = err ? NULL : blocks_of(h, block);
-	if (!err && !b)
-		err = -EINVAL;
-	if (!err) {
-		*role = b->role[block % PMHEAP_PAGES_PER_CHUNK];
-		*slot = b->pool[block % PMHEAP_PAGES_PER_CHUNK];
-	}
+	err = blocks_owner_locked(h, block, slot, role);
 	port_mutex_unlock(&h->blocks);
 	return err;
 }

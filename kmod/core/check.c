@@ -8,7 +8,8 @@
  *   blocks         every block in use sealed, named by its owner, and reached from it
  *   pools, names   heads, types, directories; names point at live objects and are counted where they point
  *
- * It looks at the medium line by line itself; only the name directory is walked with the engine's own eyes.
+ * What a line may hold by itself is in laws*.c. It looks at the medium line by line itself; only the name directory
+ * is walked with the engine's own eyes.
  */
 #include "check.h"
 
@@ -20,13 +21,9 @@ void check_say(struct walk_state *w, enum heap_check_kind kind, const char *what
 		w->c->say(w->c->arg, kind, what, line * PMHEAP_LINE);
 }
 
-int check_line(struct walk_state *w, u64 no, void *line)
+static void laws_say(struct laws *l, const char *what, u64 line)
 {
-	int err = line_read(w->h, no, line);
-
-	if (err)
-		check_say(w, HEAP_CHECK_DAMAGE, err == -EIO ? "a line cannot be read" : "a line fails its seal", no);
-	return err;
+	check_say(container_of(l, struct walk_state, laws), HEAP_CHECK_DAMAGE, what, line);
 }
 
 void check_object(struct walk_state *w, u32 slot, u64 off, u64 size, u32 type)
@@ -37,54 +34,6 @@ void check_object(struct walk_state *w, u32 slot, u64 off, u64 size, u32 type)
 	w->r->used += size;
 	if (w->c->object)
 		w->c->object(w->c->arg, slot, &o);
-}
-
-/* ---- superblocks ---- */
-
-/* What does not decide whether a copy counts. They are alike, or it is said: so one of them is looked at. */
-static void check_identity(struct walk_state *w)
-{
-	u64 no = (w->h->info.damaged ? w->h->g.copy : 0) / PMHEAP_LINE + 1;
-	struct pmheap_media_identity id;
-	struct pmheap_media_line l;
-	u32 i, len;
-
-	if (line_read(w->h, no, &id))
-		return;
-	if (le32_to_cpu(id.mode) & ~0777U || check_zero(id.uuid, 0, sizeof(id.uuid)) ||
-	    !check_zero(id.reserved, 0, sizeof(id.reserved)))
-		check_say(w, HEAP_CHECK_DAMAGE, "the region's identity breaks its law", no);
-	len = le32_to_cpu(id.label_len);
-	for (i = 0; i < 2; i++)
-		if (!line_read(w->h, no - 1 + PMHEAP_SUPER_LABEL + i, &l) &&
-		    !check_zero(&l, len > i * 56 ? min_t(u32, len - i * 56, 56) : 0, 56))
-			check_say(w, HEAP_CHECK_DAMAGE, "bytes behind the region's label are not 0",
-				  no - 1 + PMHEAP_SUPER_LABEL + i);
-}
-
-static void check_super(struct walk_state *w)
-{
-	u64 first = 0, second = w->h->g.copy / PMHEAP_LINE;
-	struct pmheap_media_line a, b;
-	__le64 e;
-	u32 i;
-
-	for (i = 0; i < PMHEAP_SUPER_LINES; i++) {
-		if (check_line(w, first + i, &a) || check_line(w, second + i, &b))
-			continue;
-		if (memcmp(a.word, b.word, sizeof(a.word)))
-			check_say(w, HEAP_CHECK_DAMAGE, "the superblock and its copy differ", second + i);
-	}
-	for (i = 0; i < 2; i++) {
-		u64 no = (i ? second : first) + PMHEAP_SUPER_EPOCH_LINE;
-
-		if (persist_read(w->h->p, &e, no * PMHEAP_LINE, sizeof(e)) ||
-		    le64_to_cpu(e) != epoch_word(w->h->seed, no, (u32)le64_to_cpu(e)))
-			check_say(w, HEAP_CHECK_DAMAGE, "an epoch fails its check", no);
-	}
-	check_identity(w);
-	if (w->h->info.ro_compat & ~PMHEAP_FEATURE_RO_COMPAT_KNOWN)
-		check_say(w, HEAP_CHECK_NOTE, "the region has features that forbid this version to write to it", 0);
 }
 
 /* ---- chunk table ---- */
@@ -114,58 +63,25 @@ static void check_owned(struct walk_state *w, u32 i, const struct pmheap_media_c
 	map_set(&w->logical, key, i + 1);
 }
 
-/* FREE promises zeroes to the next owner. */
-static void check_free(struct walk_state *w, u32 i, u64 no)
-{
-	u64 at = (u64)i * PMHEAP_CHUNK, end = at + PMHEAP_CHUNK;
-
-	for (; at < end; at += PMHEAP_PAGE) {
-		if (persist_read(w->h->p, w->page, at, PMHEAP_PAGE) || !check_zero(w->page, 0, PMHEAP_PAGE)) {
-			check_say(w, HEAP_CHECK_DAMAGE, "a free chunk is not zero", no);
-			return;
-		}
-	}
-}
-
 static void check_chunk(struct walk_state *w, u32 i)
 {
 	u64 no = geometry_chunk_line(&w->h->g, i);
-	bool fixed = i < geometry_front_chunks(&w->h->g);
 	struct pmheap_media_chunk c;
 
 	w->r->chunks++;
-	if (check_line(w, no, &c)) {
+	if (law_line(&w->laws, no, &c)) {
 		w->r->chunks_quarantined++;
 		return;
 	}
-	if (c.reserved0 || c.birth || c.death || c.reserved[0] || c.reserved[1] || c.kind > PMHEAP_KIND_BLOCKS ||
-	    fixed != (c.kind == PMHEAP_KIND_FIXED) || fixed > (c.state == PMHEAP_CHUNK_META) ||
-	    (c.state != PMHEAP_CHUNK_META && c.kind))
-		check_say(w, HEAP_CHECK_DAMAGE, "a chunk line breaks its law", no);
-	if (fixed ? !!c.tenure : c.state == PMHEAP_CHUNK_META && !c.tenure)
-		check_say(w, HEAP_CHECK_DAMAGE, "a metadata chunk's tenure breaks its law", no);
-	if (c.state != PMHEAP_CHUNK_OWNED && (c.pages || c.names || c.type || c.pool || c.logical))
-		check_say(w, HEAP_CHECK_DAMAGE, "a chunk without a pool has a place or an object", no);
-	switch (c.state) {
-	case PMHEAP_CHUNK_FREE:
-		w->r->chunks_free++;
-		check_free(w, i, no);
-		break;
-	case PMHEAP_CHUNK_DIRTY:
-		w->r->chunks_dirty++;
-		break;
-	case PMHEAP_CHUNK_OWNED:
+	law_chunk(&w->laws, i, &c);
+	w->r->chunks_free += c.state == PMHEAP_CHUNK_FREE;
+	w->r->chunks_dirty += c.state == PMHEAP_CHUNK_DIRTY;
+	w->r->chunks_meta += c.state == PMHEAP_CHUNK_META;
+	w->r->chunks_quarantined += c.state == PMHEAP_CHUNK_QUARANTINED;
+	if (c.state == PMHEAP_CHUNK_FREE && !law_chunk_zero(&w->laws, i, w->page))
+		check_say(w, HEAP_CHECK_DAMAGE, "a free chunk is not zero", no);
+	if (c.state == PMHEAP_CHUNK_OWNED)
 		check_owned(w, i, &c, no);
-		break;
-	case PMHEAP_CHUNK_META:
-		w->r->chunks_meta++;
-		break;
-	case PMHEAP_CHUNK_QUARANTINED:
-		w->r->chunks_quarantined++;
-		break;
-	default:
-		check_say(w, HEAP_CHECK_DAMAGE, "a chunk has no known state", no);
-	}
 }
 
 /* A huge object takes whole chunks of its own pool, and a tail. */
@@ -175,7 +91,7 @@ static void check_huge(struct walk_state *w, u32 i)
 	struct pmheap_media_chunk c;
 	u32 slot, pages, k, n;
 
-	if (line_read(w->h, no, &c) || c.state != PMHEAP_CHUNK_OWNED)
+	if (line_look(w->h, no, &c) || c.state != PMHEAP_CHUNK_OWNED)
 		return;
 	slot = le16_to_cpu(c.pool);
 	pages = le32_to_cpu(c.pages);
@@ -200,7 +116,9 @@ static void check_huge(struct walk_state *w, u32 i)
 		w->place[at - 1] = min_t(u32, pages - k * PMHEAP_PAGES_PER_CHUNK, PMHEAP_PAGES_PER_CHUNK);
 	}
 	check_object(w, slot, (u64)le32_to_cpu(c.logical) * PMHEAP_CHUNK, (u64)pages * PMHEAP_PAGE,
-		     check_type(w, slot, le16_to_cpu(c.type), no));
+		     check_type(w, slot, le16_to_cpu(c.type)));
+	if (le16_to_cpu(c.type) > check_types_of(w, slot))
+		check_say(w, HEAP_CHECK_DAMAGE, "a type index is not in the pool's table", no);
 }
 
 static int check_chunks(struct walk_state *w)
@@ -247,7 +165,9 @@ static int check_all(struct walk_state *w)
 {
 	int err;
 
-	check_super(w);
+	law_super(&w->laws);
+	if (w->h->info.ro_compat & ~PMHEAP_FEATURE_RO_COMPAT_KNOWN)
+		check_say(w, HEAP_CHECK_NOTE, "the region has features that forbid this version to write to it", 0);
 	pools_open(w, true);
 	w->place = port_alloc(sizeof(*w->place) * w->h->g.chunks);
 	w->page = port_alloc(PMHEAP_PAGE);
@@ -276,6 +196,8 @@ int heap_check(struct persist *p, const struct heap_check *c, struct heap_check_
 	err = heap_load(p, &w.h);
 	if (err)
 		return err;
+	w.laws.h = w.h;
+	w.laws.say = laws_say;
 	loading = port_atomic64_read(&w.h->damaged);
 	r->records = w.h->info.replayed;
 	if (r->records)

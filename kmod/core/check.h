@@ -3,9 +3,10 @@
 #ifndef PMHEAP_CORE_CHECK_H
 #define PMHEAP_CORE_CHECK_H
 
-#include "engine.h"
+#include "laws.h"
 
 struct walk_state {
+	struct laws laws;
 	struct heap *h;
 	const struct heap_check *c;
 	struct heap_check_report *r;
@@ -18,11 +19,10 @@ struct walk_state {
 };
 
 void check_say(struct walk_state *w, enum heap_check_kind kind, const char *what, u64 line);
-int check_line(struct walk_state *w, u64 no, void *line);	/* says and returns the error */
 void check_object(struct walk_state *w, u32 slot, u64 off, u64 size, u32 type);
-u32 check_type(struct walk_state *w, u32 slot, u32 index, u64 line);	/* the type; says when out of range */
+u32 check_types_of(struct walk_state *w, u32 slot);		/* entries of its table */
+u32 check_type(struct walk_state *w, u32 slot, u32 index);	/* 0 when out of range */
 int check_chunk_pages(struct walk_state *w, u32 chunk);
-bool check_zero(const void *bytes, u32 from, u32 end);
 int check_block(struct walk_state *w, u32 slot, u32 block, u32 role);
 u64 check_counting_line(struct heap_pool *pool, u64 off);
 int check_names(struct walk_state *w, struct heap_pool *pool);

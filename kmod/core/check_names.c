@@ -17,7 +17,7 @@ u64 check_counting_line(struct heap_pool *pool, u64 off)
 	no = geometry_page_line(g, (u64)c->phys * PMHEAP_PAGES_PER_CHUNK + off % PMHEAP_CHUNK / PMHEAP_PAGE);
 	if (!heap_object(pool, off, &o) && o.off == off && o.state == HEAP_OBJECT_PUBLISHED)
 		return span_at(pool, off, &unloaded)->kind == SPAN_HUGE ? geometry_chunk_line(g, c->phys) : no;
-	return !line_read(pool->h, no, &m) && m.kind == PMHEAP_PAGE_HELD && le32_to_cpu(m.tenure) == c->tenure ? no : 0;
+	return !line_look(pool->h, no, &m) && m.kind == PMHEAP_PAGE_HELD && le32_to_cpu(m.tenure) == c->tenure ? no : 0;
 }
 
 /* A name found by the walk has to be what a look-up of it finds: on its own way, and only there. */
@@ -42,41 +42,17 @@ static void check_name(struct walk_state *w, struct heap_pool *pool, const u8 *n
 		map_set(&w->names, no, map_get(&w->names, no) - 1);
 }
 
-/* An entry's first line; whether the name stands in its place, the walk tells. */
-static void check_entry(struct walk_state *w, u64 no)
-{
-	struct pmheap_media_name e;
-
-	if (line_read(w->h, no, &e))
-		return;
-	if (!e.off && !check_zero(&e, 0, 56))
-		check_say(w, HEAP_CHECK_DAMAGE, "an empty entry of a name directory is not zero", no);
-	if (e.off && (!e.len || !check_zero(e.reserved, 0, sizeof(e.reserved)) ||
-		      !check_zero(e.head, e.len, PMHEAP_NAME_HEAD_BYTES)))
-		check_say(w, HEAP_CHECK_DAMAGE, "an entry of a name directory breaks its law", no);
-}
-
 static int check_node(struct walk_state *w, struct heap_pool *pool, u32 block)
 {
-	struct pmheap_media_names n;
 	struct pmheap_media_children c;
-	struct pmheap_media_line l;
 	u32 i;
 	int err = check_block(w, pool->slot, block, PMHEAP_ROLE_NAMES);
 
 	if (err)
 		return err == -EUCLEAN ? 0 : err;
-	if (!line_read(w->h, block_line(block, 0), &n) && (n.reserved0 || !check_zero(n.reserved, 0, sizeof(n.reserved))))
-		check_say(w, HEAP_CHECK_DAMAGE, "a name node's reserved words are not 0", block_line(block, 0));
-	for (i = 0; i < PMHEAP_NAME_FAN; i++)
-		check_entry(w, block_line(block, PMHEAP_NAME_FIRST + i * PMHEAP_NAME_LINES));
-	for (i = PMHEAP_NAME_FIRST + PMHEAP_NAME_FAN * PMHEAP_NAME_LINES; i < PMHEAP_LINES_PER_PAGE; i++)
-		if (!line_read(w->h, block_line(block, i), &l) && !check_zero(&l, 0, 56))
-			check_say(w, HEAP_CHECK_DAMAGE, "an empty line of a name node is not zero", block_line(block, i));
-	if (line_read(w->h, block_line(block, 1), &c))
+	law_name_node(&w->laws, block);
+	if (line_look(w->h, block_line(block, 1), &c))
 		return 0;
-	if (c.reserved)
-		check_say(w, HEAP_CHECK_DAMAGE, "a name node's reserved words are not 0", block_line(block, 1));
 	for (i = 0; i < PMHEAP_NAME_FAN; i++)
 		if (c.child[i] && names_block_check(pool, le32_to_cpu(c.child[i])))
 			check_say(w, HEAP_CHECK_DAMAGE, "a child in the name directory is no node of the pool",
@@ -89,9 +65,9 @@ static void check_parent(struct walk_state *w, struct heap_pool *pool, u32 block
 	struct pmheap_media_names n;
 	struct pmheap_media_children c;
 
-	if (line_read(w->h, block_line(block, 0), &n) || names_block_check(pool, le32_to_cpu(n.parent)) ||
+	if (line_look(w->h, block_line(block, 0), &n) || names_block_check(pool, le32_to_cpu(n.parent)) ||
 	    le32_to_cpu(n.parent_slot) >= PMHEAP_NAME_FAN ||
-	    line_read(w->h, block_line(le32_to_cpu(n.parent), 1), &c) ||
+	    line_look(w->h, block_line(le32_to_cpu(n.parent), 1), &c) ||
 	    le32_to_cpu(c.child[le32_to_cpu(n.parent_slot)]) != block)
 		check_say(w, HEAP_CHECK_DAMAGE, "a node of the name directory is not its parent's child",
 			  block_line(block, 0));

@@ -156,7 +156,8 @@ u32 line_seed(const u8 uuid[16]);
 u32 line_crc(u32 seed, u64 no, const struct pmheap_media_line *l);
 void line_seal(u32 seed, u64 no, struct pmheap_media_line *l, u32 version);
 bool line_sealed(u32 seed, u64 no, const struct pmheap_media_line *l);
-int line_read(struct heap *h, u64 no, void *line);	/* -EIO, -EUCLEAN; counts damage */
+int line_look(struct heap *h, u64 no, void *line);	/* -EIO, -EUCLEAN */
+int line_read(struct heap *h, u64 no, void *line);	/* the same, and counts it as damage */
 void line_init(struct heap *h, u64 no, const void *line, u32 version);	/* seals and streams; caller fences */
 u64 epoch_word(u32 seed, u64 line, u32 epoch);
 void heap_damage(struct heap *h);
@@ -351,6 +352,7 @@ int block_fill(struct heap *h, u32 block, const void *lines, u32 n);	/* first n 
 int blocks_reap(struct heap *h, u32 slot, u32 keep);	/* all blocks of a slot but `keep` */
 void block_forget(struct heap *h, u32 block);		/* freed by a committed txn */
 int blocks_owner(struct heap *h, u32 block, u32 *slot, u32 *role);
+int blocks_owner_locked(struct heap *h, u32 block, u32 *slot, u32 *role);	/* heap.blocks held */
 void blocks_free(struct heap *h);
 
 /* ---- pools.c, types.c ---- */
@@ -465,5 +467,7 @@ int name_put(struct heap_pool *pool, struct txn *t, const struct name_place *at,
 int name_drop(struct txn *t, const struct name_place *at);
 int names_index(struct heap_pool *pool);	/* fill pool.name_count, once */
 int names_block_check(struct heap_pool *pool, u32 block);
+int entry_name(struct heap_pool *pool, const struct txn *t, u32 block, u32 slot, const struct pmheap_media_name *e,
+	       u8 *name);
 
 #endif

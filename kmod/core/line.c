@@ -42,12 +42,17 @@ void heap_damage(struct heap *h)
 	port_atomic64_add(1, &h->damaged);
 }
 
-int line_read(struct heap *h, u64 no, void *line)
+int line_look(struct heap *h, u64 no, void *line)
 {
 	int err = persist_read(h->p, line, no * PMHEAP_LINE, PMHEAP_LINE);
 
-	if (!err && !line_sealed(h->seed, no, line))
-		err = -EUCLEAN;
+	return err || line_sealed(h->seed, no, line) ? err : -EUCLEAN;
+}
+
+int line_read(struct heap *h, u64 no, void *line)
+{
+	int err = line_look(h, no, line);
+
 	if (err)
 		heap_damage(h);
 	return err;

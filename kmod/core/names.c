@@ -96,7 +96,7 @@ static int child_of(struct heap_pool *pool, const struct txn *t, u32 block, u32 
 }
 
 /* The bytes of an entry's name; the first line is at hand. */
-static int entry_name(struct heap_pool *pool, const struct txn *t, u32 block, u32 slot,
+int entry_name(struct heap_pool *pool, const struct txn *t, u32 block, u32 slot,
 		      const struct pmheap_media_name *e, u8 *name)
 {
 	struct pmheap_media_line l;
