@@ -212,6 +212,32 @@ struct heap_check {
  */
 int heap_check(struct persist *p, const struct heap_check *c, struct heap_check_report *r);
 
+/* ---- scrub: check of a region in use ---- */
+
+struct heap_scrub {
+	void (*say)(void *arg, const char *what, u64 where);	/* where: region offset. Void when the step then fails */
+	void *arg;
+	bool contents;			/* read the bytes of free chunks, too */
+};
+
+struct heap_scrub_report {		/* added to by each step that does not fail */
+	u64 damages;
+	u64 chunks;			/* whose lines were looked at */
+	u64 contents;			/* free chunks whose bytes were read */
+	u64 quarantined;		/* chunks out of use */
+	u64 pools, closed;		/* closed: nobody has them open; their names were not held against their objects */
+	u64 objects, names, blocks;
+	u64 read;			/* bytes of the medium, some */
+};
+
+/* Steps of a whole round: cursors 0 .. steps - 1, in any order. */
+u64 heap_scrub_steps(const struct heap *h);
+/*
+ * One step. 0; -EBUSY: what it is about is changing hands: later, or never; -EINVAL: no such step; -ENOMEM, -EINTR. It
+ * waits for vectors under way and holds up those that come, of one pool for some hundred microseconds.
+ */
+int heap_scrub(struct heap *h, u64 cursor, const struct heap_scrub *s, struct heap_scrub_report *r);
+
 /* ---- repair: offline, like check ---- */
 
 enum heap_repair_kind {

@@ -62,6 +62,7 @@
 #define port_rwsem_init(s) init_rwsem(s)
 #define port_rwsem_destroy(s) do { } while (0)
 #define port_rwsem_read(s) down_read(s)
+#define port_rwsem_tryread(s) down_read_trylock(s)
 #define port_rwsem_read_done(s) up_read(s)
 #define port_rwsem_write(s) down_write(s)
 #define port_rwsem_write_killable(s) down_write_killable(s)
@@ -253,6 +254,7 @@ void port_mutex_unlock(struct port_mutex *m);
 void port_rwsem_init(struct port_rwsem *s);
 void port_rwsem_destroy(struct port_rwsem *s);
 void port_rwsem_read(struct port_rwsem *s);
+int port_rwsem_tryread(struct port_rwsem *s);	/* 1 taken, 0 not */
 void port_rwsem_read_done(struct port_rwsem *s);
 void port_rwsem_write(struct port_rwsem *s);
 void port_rwsem_write_done(struct port_rwsem *s);

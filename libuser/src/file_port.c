@@ -57,6 +57,11 @@ void port_rwsem_read(struct port_rwsem *s)
 	port_must(pthread_rwlock_rdlock(&s->s));
 }
 
+int port_rwsem_tryread(struct port_rwsem *s)
+{
+	return !pthread_rwlock_tryrdlock(&s->s);
+}
+
 void port_rwsem_read_done(struct port_rwsem *s)
 {
 	port_must(pthread_rwlock_unlock(&s->s));

@@ -164,6 +164,12 @@ void port_rwsem_read(struct port_rwsem *s)
 			cpu_wait();
 }
 
+int port_rwsem_tryread(struct port_rwsem *s)
+{
+	may_sleep();
+	return !pthread_rwlock_tryrdlock(&s->s);
+}
+
 void port_rwsem_read_done(struct port_rwsem *s)
 {
 	pthread_rwlock_unlock(&s->s);
