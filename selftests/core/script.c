@@ -482,6 +482,27 @@ static void act_zero(struct actor *a)
 	acknowledge(a->s, op, 0);
 }
 
+static void scrub_said(void *arg, const char *what, u64 where)
+{
+	printf("# scrub: %s (at %llu)\n", what, (unsigned long long)where);
+	(*(u64 *)arg)++;
+}
+
+/* The check of a region in use, while others use it: it waits for them where it must, and says nothing. */
+static void act_scrub(struct actor *a)
+{
+	u64 said = 0, at, steps = heap_scrub_steps(a->s->h);
+	struct heap_scrub scrub = { .say = scrub_said, .arg = &said };
+	struct heap_scrub_report r = { .damages = 0 };
+
+	for (at = 0; at < steps; at++) {
+		int err = heap_scrub(a->s->h, at, &scrub, &r);
+
+		EXPECT(!err || err == -EBUSY);
+	}
+	EXPECT_EQ(said, 0);
+}
+
 /* ---- actors ---- */
 
 static void act(struct actor *a)
@@ -489,7 +510,7 @@ static void act(struct actor *a)
 	static void (*const deed[])(struct actor *a) = {
 		act_publish, act_publish, act_publish, act_publish, act_free, act_free, act_free, act_cancel, act_link,
 		act_words, act_words, act_user_store, act_user_store, act_name, act_name, act_mixed, act_mixed,
-		act_pool, act_zero,
+		act_pool, act_zero, act_scrub,
 	};
 
 	if (rnd(&a->seed, a->s->many) == 0)

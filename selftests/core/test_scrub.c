@@ -5,10 +5,11 @@
  */
 #include <stdio.h>
 
+#include "cpus.h"
 #include "fixture.h"
 
 #define MIB (1ULL << 20)
-#define SIZE (48 * MIB)
+#define SIZE (32 * MIB)
 #define POOLS 3
 
 static struct heap_scrub_report seen;
@@ -452,7 +453,7 @@ static void test_contents(void)
 	u64 at, n;
 
 	fixture_open(&f, SIZE);
-	f.m->now[20 * PMHEAP_CHUNK + 99] = 1;
+	f.m->now[12 * PMHEAP_CHUNK + 99] = 1;
 	EXPECT(image_damages(f.m->now, SIZE, false, &r) > 0);
 	EXPECT_EQ(scrub(&f), 1);
 	n = heap_scrub_steps(f.h);
@@ -460,8 +461,123 @@ static void test_contents(void)
 	for (at = 0; at < n; at++)
 		EXPECT_EQ(heap_scrub(f.h, at, &lines_only, &seen), 0);
 	EXPECT_EQ(seen.damages + seen.contents, 0);
-	f.m->now[20 * PMHEAP_CHUNK + 99] = 0;
+	f.m->now[12 * PMHEAP_CHUNK + 99] = 0;
 	fixture_close(&f);
+}
+
+/* ---- beside writers, who are left at every primitive ---- */
+
+static struct fixture shared;
+static bool writing;
+
+static void set_quotas(void *arg)
+{
+	u64 i;
+
+	(void)arg;
+	for (i = 0; i < 400; i++)
+		EXPECT_EQ(heap_set_quota(shared.pool, (20 + i % 10) * MIB), 0);
+	writing = false;
+}
+
+/* The first name of a pool makes the root of its directory. */
+static void first_names(void *arg)
+{
+	const struct heap_pool_attr attr = { .mode = 0600 };
+	struct fixture f = shared;
+	u64 off;
+
+	(void)arg;
+	EXPECT_EQ(heap_pool_create(f.h, "names", &attr, &f.pool), 0);
+	EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+	off = must_reserve(&f, 100, 0);
+	EXPECT_EQ(publish(&f, off), 0);
+	EXPECT_EQ(name_object(&f, "first", off, 0), 0);
+	EXPECT_EQ(name_object(&f, "second", off, 0), 0);
+	EXPECT_EQ(unname(&f, "first"), 0);
+	heap_owner_release(f.owner);
+	heap_pool_close(f.pool);
+	EXPECT_EQ(heap_pool_destroy(f.h, "names", NULL, NULL), 0);
+	writing = false;
+}
+
+static void move_chunks(void *arg)
+{
+	const struct heap_pool_attr attr = { .mode = 0600 };
+	u32 i;
+
+	(void)arg;
+	for (i = 0; i < 60; i++) {
+		struct fixture f = shared;
+
+		EXPECT_EQ(heap_pool_create(f.h, "moves", &attr, &f.pool), 0);
+		EXPECT_EQ(heap_owner_create(f.pool, &f.owner), 0);
+		must_reserve(&f, 5 * MIB, 0);
+		heap_owner_release(f.owner);
+		heap_pool_close(f.pool);
+		EXPECT_EQ(heap_pool_destroy(f.h, "moves", NULL, NULL), 0);
+		while (heap_zero_one(f.h) == 1)
+			;
+	}
+	writing = false;
+}
+
+static void scrub_on(void *arg)
+{
+	u64 at, n = heap_scrub_steps(shared.h);
+
+	(void)arg;
+	memset(&seen, 0, sizeof(seen));
+	loud = true;
+	do {
+		for (at = 0; at < n; at++) {
+			int err = heap_scrub(shared.h, at, &quiet, &seen);
+
+			EXPECT(!err || err == -EBUSY);
+		}
+	} while (writing);
+	loud = false;
+	EXPECT_EQ(seen.damages, 0);
+}
+
+static void run_task(void *arg)
+{
+	(*(void (**)(void *))arg)(NULL);
+}
+
+static void beside(void (*writer)(void *arg))
+{
+	u64 seed;
+
+	for (seed = 1; seed < 4; seed++) {
+		const struct heap_pool_attr attr = { .mode = 0600 };
+		struct heap_pool *other;
+		void (*task[2])(void *arg) = { writer, scrub_on };
+		void *arg[2] = { &task[0], &task[1] };
+
+		fixture_open(&shared, SIZE);
+		EXPECT_EQ(heap_pool_create(shared.h, "gone", &attr, &other), 0);
+		heap_pool_close(other);
+		EXPECT_EQ(heap_pool_destroy(shared.h, "gone", NULL, NULL), 0);
+		writing = true;
+		cpus_run(2, 2, seed, run_task, arg);
+		fixture_close(&shared);
+	}
+}
+
+static void test_beside_quotas(void)
+{
+	beside(set_quotas);
+}
+
+static void test_beside_names(void)
+{
+	beside(first_names);
+}
+
+static void test_beside_chunks(void)
+{
+	beside(move_chunks);
 }
 
 int main(void)
@@ -476,6 +592,9 @@ int main(void)
 		{ "cursors that are none, and no memory", test_errors },
 		{ "lines that cannot be read", test_unreadable },
 		{ "free chunks that are not zero", test_contents },
+		{ "beside quotas being set", test_beside_quotas },
+		{ "beside a pool's first names", test_beside_names },
+		{ "beside chunks that change hands", test_beside_chunks },
 	};
 
 	return tap_run(t, ARRAY_SIZE(t));

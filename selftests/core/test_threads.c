@@ -258,6 +258,59 @@ static void test_zeroing_hides_nothing(void)
 	fixture_close(&f);
 }
 
+/* The check of a region in use goes round and round beside all of the above, and says nothing. */
+static bool scrubbing;
+static u64 rounds, busy;
+
+static void scrub_said(void *arg, const char *what, u64 where)
+{
+	printf("# scrub: %s (at %llu)\n", what, (unsigned long long)where);
+	(*(u64 *)arg)++;
+}
+
+static void *scrubber(void *arg)
+{
+	u64 said = 0, at, steps = heap_scrub_steps(f.h);
+	struct heap_scrub scrub = { .say = scrub_said, .arg = &said, .contents = true };
+	struct heap_scrub_report r = { .damages = 0 };
+
+	while (__atomic_load_n(&scrubbing, __ATOMIC_RELAXED)) {
+		for (at = 0; at < steps; at++) {
+			int err = heap_scrub(f.h, at, &scrub, &r);
+
+			EXPECT(!err || err == -EBUSY);
+			busy += err == -EBUSY;
+		}
+		__atomic_add_fetch(&rounds, 1, __ATOMIC_RELAXED);
+	}
+	EXPECT_EQ(said, 0);
+	EXPECT_EQ(r.damages, 0);
+	return arg;
+}
+
+static void test_scrub(void)
+{
+	pthread_t t, z;
+
+	fixture_open(&f, 64 * MIB);
+	words[0] = must_reserve(&f, 100, 1);
+	EXPECT_EQ(publish(&f, words[0]), 0);
+	scrubbing = true;
+	zeroing = true;
+	EXPECT_EQ(pthread_create(&t, NULL, scrubber, NULL), 0);
+	EXPECT_EQ(pthread_create(&z, NULL, zeroer, NULL), 0);
+	do {
+		on_all(churn);
+		on_all(pools);
+	} while (__atomic_load_n(&rounds, __ATOMIC_RELAXED) < 20);
+	__atomic_store_n(&scrubbing, false, __ATOMIC_RELAXED);
+	__atomic_store_n(&zeroing, false, __ATOMIC_RELAXED);
+	EXPECT_EQ(pthread_join(t, NULL), 0);
+	EXPECT_EQ(pthread_join(z, NULL), 0);
+	printf("# %llu rounds, %llu steps put off\n", (unsigned long long)rounds, (unsigned long long)busy);
+	fixture_close(&f);
+}
+
 int main(void)
 {
 	static const struct test t[] = {
@@ -267,6 +320,7 @@ int main(void)
 		{ "pools and names come and go", test_pools_and_names },
 		{ "the same total each round", test_same_total },
 		{ "zeroing in the background hides no chunk", test_zeroing_hides_nothing },
+		{ "scrub beside churn, names, pools and zeroing", test_scrub },
 	};
 
 	return tap_run(t, ARRAY_SIZE(t));
