@@ -281,6 +281,7 @@ static const struct pmheap_command region_commands[] = {
 	REGION_COMMAND(PMHEAP_POOL_CREATE, pmheap_ioctl_pool_create, pmheap_pool_create, level),
 	REGION_COMMAND(PMHEAP_POOL_OPEN, pmheap_ioctl_pool_open, pmheap_pool_open, fd),
 	REGION_COMMAND(PMHEAP_POOL_DESTROY, pmheap_ioctl_pool_destroy, pmheap_pool_destroy, level),
+	REGION_COMMAND(PMHEAP_SCRUB, pmheap_ioctl_scrub, pmheap_scrub, names),
 };
 
 static long region_ioctl(struct file *file, unsigned int cmd, unsigned long user)

@@ -270,6 +270,7 @@ union pmheap_arg {
 	struct pmheap_pool_info pool_info;
 	struct pmheap_apply apply;
 	struct pmheap_pool_stat pool_stat;
+	struct pmheap_scrub scrub;
 };
 
 long pmheap_ioctl(const struct pmheap_command *table, u32 rows, u32 base, struct file *file, unsigned int cmd,
@@ -280,6 +281,9 @@ void *pmheap_copy_vector(void *few, size_t room, u64 user, u32 count, size_t siz
 void pmheap_free_vector(const void *few, const void *vector);
 int pmheap_copy_pool_name(char name[PMHEAP_POOL_NAME_SIZE], u64 user, u32 len);
 char *pmheap_copy_path(u64 user, u32 len);
+
+/* scrub.c, a row of catalog.c's table */
+int pmheap_ioctl_scrub(struct pmheap_call *call);
 
 /* pool commands in object.c, rows of file.c's table */
 int pmheap_ioctl_reserve(struct pmheap_call *call);

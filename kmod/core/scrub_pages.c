@@ -23,6 +23,8 @@ static void object(struct page_walk *k, u64 off, u64 size, u32 type)
 {
 	struct chunk_scrub *s = k->arg;
 
+	(void)size;
+	(void)type;
 	s->x->r->objects++;
 	if (s->names)
 		s->named += map_get(&s->x->pool->name_count, off);

@@ -61,6 +61,41 @@ static inline int pool_destroy(int region, const char *name)
 	return call(region, PMHEAP_POOL_DESTROY, &d);
 }
 
+static inline int scrub(int region, struct pmheap_scrub *s)
+{
+	s->size = sizeof(*s);
+	return call(region, PMHEAP_SCRUB, s);
+}
+
+/* A whole round; the sum of what the calls count. Busy steps are asked for again. -errno. */
+static inline int scrub_round(int region, __u32 flags, __u32 limit, struct pmheap_scrub *sum)
+{
+	static struct pmheap_finding room[8];
+	struct pmheap_scrub s = { .cursor = 0 };
+	int rc;
+
+	memset(sum, 0, sizeof(*sum));
+	for (;;) {
+		s = (struct pmheap_scrub){ .flags = flags, .cursor = s.cursor, .findings = address(room), .count = 8,
+					   .limit = limit };
+		rc = scrub(region, &s);
+		if (rc)
+			return rc == -ENOENT ? 0 : rc;
+		sum->steps = s.steps;
+		sum->damages += s.damages;
+		sum->bytes += s.bytes;
+		sum->chunks += s.chunks;
+		sum->contents += s.contents;
+		sum->pools += s.pools;
+		sum->closed += s.closed;
+		sum->blocks += s.blocks;
+		sum->objects += s.objects;
+		sum->names += s.names;
+		if (s.flags & PMHEAP_SCRUB_BUSY)
+			usleep(1000);
+	}
+}
+
 static inline int pool_list(int region, __u64 *cursor, struct pmheap_pool_info *info)
 {
 	int rc;

@@ -21,6 +21,7 @@ struct scene {
 	__u64 offs[4];
 	struct pmheap_vector_op op;
 	struct pmheap_range range;
+	struct pmheap_finding finding;
 	char name[PMHEAP_POOL_NAME_SIZE];
 };
 
@@ -190,11 +191,20 @@ static inline void prepare_persist(struct __test_metadata *_metadata, struct sce
 	p->count = 1;
 }
 
+static inline void prepare_scrub(struct __test_metadata *_metadata, struct scene *s, void *arg)
+{
+	struct pmheap_scrub *c = arg;
+
+	c->findings = address(&s->finding);
+	c->count = 1;
+	c->limit = 200;
+}
+
 #define COMMAND(name, type, ...) { .cmd = PMHEAP_##name, .size = sizeof(struct type), __VA_ARGS__ }
 #define AT(type, field) ((int)offsetof(struct type, field))
 
 enum command_index {
-	ATTACH, DETACH, FORMAT, INFO_REGION, LIST, CREATE, OPEN, DESTROY, INFO_POOL, TAKE, CANCEL, APPLY, OBJECT, NEXT,
+	ATTACH, DETACH, FORMAT, INFO_REGION, LIST, CREATE, OPEN, DESTROY, SCRUB, INFO_POOL, TAKE, CANCEL, APPLY, OBJECT, NEXT,
 	GET_NAME, NEXT_NAME, PERSIST, STAT, QUOTA, COMMANDS
 };
 
@@ -217,6 +227,8 @@ static const struct command commands[COMMANDS] = {
 		.undo = undo_open),
 	[DESTROY] = COMMAND(POOL_DESTROY, pmheap_pool_destroy, .node = REGION, .reserved = -1,
 		.pointer = AT(pmheap_pool_destroy, name), .bytes = sizeof(OTHER) - 1, .prepare = prepare_destroy),
+	[SCRUB] = COMMAND(SCRUB, pmheap_scrub, .node = REGION, .flags = PMHEAP_SCRUB_CONTENTS | PMHEAP_SCRUB_BUSY,
+		.reserved = -1, .pointer = -1, .prepare = prepare_scrub),
 	[INFO_POOL] = COMMAND(POOL_INFO, pmheap_pool_info, .node = OBJECTS, .flags = PMHEAP_POOL_RDONLY,
 		.reserved = -1, .pointer = -1, .prepare = prepare_nothing),
 	[TAKE] = COMMAND(RESERVE, pmheap_reserve, .node = OBJECTS, .flags = PMHEAP_RESERVE_ZERO, .reserved = -1,
@@ -315,6 +327,7 @@ static inline int scene_call(struct __test_metadata *_metadata, struct scene *s,
 	COMMAND_VARIANT(fixture, pool_create, CREATE); \
 	COMMAND_VARIANT(fixture, pool_open, OPEN); \
 	COMMAND_VARIANT(fixture, pool_destroy, DESTROY); \
+	COMMAND_VARIANT(fixture, scrub, SCRUB); \
 	COMMAND_VARIANT(fixture, pool_info, INFO_POOL); \
 	COMMAND_VARIANT(fixture, reserve, TAKE); \
 	COMMAND_VARIANT(fixture, cancel, CANCEL); \

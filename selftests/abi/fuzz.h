@@ -144,6 +144,7 @@ union argument {
 	struct pmheap_persist persist;
 	struct pmheap_pool_stat stat;
 	struct pmheap_set_quota quota;
+	struct pmheap_scrub scrub;
 };
 
 static inline __u32 some_count(struct fuzzer *f, __u32 most)
@@ -215,6 +216,10 @@ static inline void fill_good(struct fuzzer *f, enum command_index which, union a
 		arg->name_next.cursor = one_in(f, 2) ? 0 : odd_value(f);
 		arg->name_next.name = some_buffer(f);
 		arg->name_next.name_len = PMHEAP_NAME_LEN_MAX;
+		break;
+	case SCRUB:
+		arg->scrub = (struct pmheap_scrub){ .flags = (__u32)pick(f, 2), .cursor = pick(f, 200),
+			.findings = some_buffer(f), .count = some_count(f, 20), .limit = some_count(f, 100) };
 		break;
 	case QUOTA:
 		arg->quota.quota = one_in(f, 2) ? 0 : CHUNK * pick(f, 16);

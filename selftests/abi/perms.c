@@ -135,6 +135,7 @@ TEST_F(perms, create_and_destroy_need_write_permission_on_the_region)
 		become(SOMEBODY);
 		child_check(pool_create(self->region, "new", 0) == -EACCES);
 		child_check(pool_destroy(self->region, OTHER) == -EACCES);
+		child_check(scrub(self->region, &(struct pmheap_scrub){ .count = 1, .limit = 1 }) == -EACCES);
 		child_check(pool_open(self->region, OTHER, 0) >= 0);
 		_exit(0);
 	}

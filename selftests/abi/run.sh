@@ -16,9 +16,9 @@ set -u
 
 dir=${1:-$(dirname "$0")}
 [ $# -gt 0 ] && shift
-anywhere="sizes memory control reserve apply names perms lifetime fuzz"
+anywhere="scrub sizes memory control reserve apply names perms lifetime fuzz"
 media="region pool objects map pins threads detach"
-with_device="attach unbind"
+with_device="attach damage unbind"
 with_injection="failures"
 
 tests="$*"

@@ -253,7 +253,7 @@ TEST_F(numbers, structs_have_one_layout_for_32_and_64_bit_callers)
 		[ATTACH] = 24, [DETACH] = 16, [FORMAT] = 112, [INFO_REGION] = 408, [LIST] = 344, [CREATE] = 64,
 		[OPEN] = 24, [DESTROY] = 24, [INFO_POOL] = 344, [TAKE] = 40, [CANCEL] = 24, [APPLY] = 32,
 		[OBJECT] = 32, [NEXT] = 40, [GET_NAME] = 32, [NEXT_NAME] = 40, [PERSIST] = 24, [STAT] = 88,
-		[QUOTA] = 16,
+		[QUOTA] = 16, [SCRUB] = 96,
 	};
 
 	for (unsigned int i = 0; i < COMMANDS; i++) {
@@ -262,6 +262,7 @@ TEST_F(numbers, structs_have_one_layout_for_32_and_64_bit_callers)
 	}
 	EXPECT_EQ(48, sizeof(struct pmheap_vector_op));
 	EXPECT_EQ(16, sizeof(struct pmheap_range));
+	EXPECT_EQ(96, sizeof(struct pmheap_finding));
 }
 
 TEST_HARNESS_MAIN

@@ -163,6 +163,40 @@ struct pmheap_pool_info {
 };
 #define PMHEAP_POOL_RDONLY 1
 
+/* What PMHEAP_SCRUB found. */
+struct pmheap_finding {
+	__aligned_u64 where;		/* region offset of the line */
+	__u8 what[88];			/* for people; ends with a zero */
+};
+
+/*
+ * PMHEAP_SCRUB: check some steps of a region in use; write permission on the region, or CAP_SYS_ADMIN. A round is the
+ * steps 0 .. steps - 1, in any order; nothing is kept between calls. It ends with the first step that finds something,
+ * or that is about what is changing hands (PMHEAP_SCRUB_BUSY; cursor stands at it: ask again, or go on with cursor + 1),
+ * or when the region is being detached. ENOENT cursor is no step.
+ */
+struct pmheap_scrub {
+	__u32 size;
+	__u32 flags;			/* in: PMHEAP_SCRUB_CONTENTS; out: PMHEAP_SCRUB_BUSY */
+	__aligned_u64 cursor;		/* 0 starts; out: where to go on */
+	__aligned_u64 steps;		/* out: of a whole round */
+	__aligned_u64 findings;		/* address of room for count struct pmheap_finding, filled */
+	__u32 count;			/* in: room, 1..PMHEAP_VECTOR_MAX; out: findings there */
+	__u32 limit;			/* steps, 1..PMHEAP_VECTOR_MAX */
+	__aligned_u64 damages;		/* out: this and all below: of the steps of this call; may be more than count */
+	__aligned_u64 bytes;		/* of the medium that were read, roughly */
+	__u32 chunks;			/* whose lines were looked at */
+	__u32 contents;			/* free chunks whose bytes were found to be zero, or not */
+	__u32 quarantined;		/* chunks out of use */
+	__u32 pools;
+	__u32 closed;			/* pools nobody has open: their names are not held against their objects */
+	__u32 blocks;			/* of metadata */
+	__aligned_u64 objects;		/* published */
+	__aligned_u64 names;
+};
+#define PMHEAP_SCRUB_CONTENTS 1		/* read the bytes of free chunks: they are zero */
+#define PMHEAP_SCRUB_BUSY 2
+
 /* ---- pool ---- */
 
 /* PMHEAP_RESERVE: `count` objects, all or nothing; they belong to the caller's address space. */
@@ -309,6 +343,7 @@ struct pmheap_set_quota {
 #define PMHEAP_POOL_CREATE _IO(PMHEAP_IOC_TYPE, 0x22)
 #define PMHEAP_POOL_OPEN _IO(PMHEAP_IOC_TYPE, 0x23)
 #define PMHEAP_POOL_DESTROY _IO(PMHEAP_IOC_TYPE, 0x24)
+#define PMHEAP_SCRUB _IO(PMHEAP_IOC_TYPE, 0x25)
 
 #define PMHEAP_POOL_INFO _IO(PMHEAP_IOC_TYPE, 0x40)
 #define PMHEAP_RESERVE _IO(PMHEAP_IOC_TYPE, 0x41)
