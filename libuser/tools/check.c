@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * pmheap check: every invariant of a region that nobody uses, on a private view: the medium is read and never
- * written. What the walk finds is kept and told at its end.
+ * written. What the walk finds is kept and told at its end. A region in use: check_in_use.c.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,15 +10,10 @@
 #include <heap.h>
 
 #include "file_media.h"
+#include "findings.h"
 #include "json.h"
 #include "target.h"
 #include "tool.h"
-
-struct finding {
-	enum heap_check_kind kind;
-	char *what;
-	uint64_t where;
-};
 
 struct found_object {
 	uint32_t slot, type;
@@ -31,53 +26,37 @@ struct found_name {
 	uint8_t name[];
 };
 
-struct findings {
-	struct finding *say;
+struct found {
+	struct findings say;
 	struct found_object *object;
 	struct found_name **name;
-	size_t says, objects, names;
-	bool no_memory;
+	size_t objects, names;
 };
-
-/* Room for one more in a list that doubles at every power of two. */
-static bool list_grow(struct findings *f, void **list, size_t n, size_t bytes)
-{
-	void *more;
-
-	if (n && (n & (n - 1)))
-		return true;
-	more = realloc(*list, (n ? 2 * n : 1) * bytes);
-	if (!more) {
-		f->no_memory = true;
-		return false;
-	}
-	*list = more;
-	return true;
-}
 
 static void keep_finding(void *arg, enum heap_check_kind kind, const char *what, u64 where)
 {
-	struct findings *f = arg;
+	struct found *f = arg;
 
-	if (list_grow(f, (void **)&f->say, f->says, sizeof(*f->say)))
-		f->say[f->says++] = (struct finding){ kind, strdup(what), where };
+	findings_add(&f->say, kind == HEAP_CHECK_DAMAGE, what, where);
 }
 
 static void keep_object(void *arg, u32 slot, const struct heap_object *o)
 {
-	struct findings *f = arg;
+	struct found *f = arg;
 
-	if (list_grow(f, (void **)&f->object, f->objects, sizeof(*f->object)))
+	if (list_grow((void **)&f->object, f->objects, sizeof(*f->object)))
 		f->object[f->objects++] = (struct found_object){ slot, o->type, o->off, o->size };
+	else
+		f->say.no_memory = true;
 }
 
 static void keep_name(void *arg, u32 slot, const u8 *name, u32 len, u64 off)
 {
-	struct findings *f = arg;
+	struct found *f = arg;
 	struct found_name *n = malloc(sizeof(*n) + len);
 
-	if (!n || !list_grow(f, (void **)&f->name, f->names, sizeof(struct found_name *))) {
-		f->no_memory = true;
+	if (!n || !list_grow((void **)&f->name, f->names, sizeof(struct found_name *))) {
+		f->say.no_memory = true;
 		free(n);
 		return;
 	}
@@ -88,17 +67,15 @@ static void keep_name(void *arg, u32 slot, const u8 *name, u32 len, u64 off)
 	f->name[f->names++] = n;
 }
 
-static void findings_free(struct findings *f)
+static void found_free(struct found *f)
 {
 	size_t i;
 
-	for (i = 0; i < f->says; i++)
-		free(f->say[i].what);
 	for (i = 0; i < f->names; i++)
 		free(f->name[i]);
-	free(f->say);
 	free(f->object);
 	free(f->name);
+	findings_free(&f->say);
 }
 
 static void report_json(const struct heap_check_report *r)
@@ -122,7 +99,7 @@ static void report_json(const struct heap_check_report *r)
 	json_u64("held_pages", r->held);
 }
 
-static void lists_json(const struct findings *f)
+static void lists_json(const struct found *f)
 {
 	size_t i;
 
@@ -147,35 +124,20 @@ static void lists_json(const struct findings *f)
 	json_close(']');
 }
 
-static void findings_json(const struct findings *f)
-{
-	size_t i;
-
-	json_open("findings", '[');
-	for (i = 0; i < f->says; i++) {
-		json_open(NULL, '{');
-		json_string("kind", f->say[i].kind == HEAP_CHECK_DAMAGE ? "damage" : "note");
-		json_string("what", f->say[i].what ? f->say[i].what : "");
-		json_u64("where", f->say[i].where);
-		json_close('}');
-	}
-	json_close(']');
-}
-
 static void show_json(const struct tool *t, const char *path, const struct heap_check_report *r,
-		      const struct findings *f)
+		      const struct found *f)
 {
 	json_open(NULL, '{');
 	json_string("target", path);
 	report_json(r);
-	findings_json(f);
+	findings_json(&f->say);
 	if (t->given & OPT_LIST)
 		lists_json(f);
 	json_close('}');
 	json_end();
 }
 
-static void show_lists(const struct findings *f)
+static void show_lists(const struct found *f)
 {
 	size_t i;
 	uint32_t j;
@@ -193,14 +155,11 @@ static void show_lists(const struct findings *f)
 	}
 }
 
-static void show_text(const struct tool *t, const struct heap_check_report *r, const struct findings *f)
+static void show_text(const struct tool *t, const struct heap_check_report *r, const struct found *f)
 {
 	char buf[32];
-	size_t i;
 
-	for (i = 0; i < f->says; i++)
-		printf("%-9s %s (at %" PRIu64 ")\n", f->say[i].kind == HEAP_CHECK_DAMAGE ? "damage" : "note",
-		       f->say[i].what ? f->say[i].what : "?", f->say[i].where);
+	findings_text(&f->say);
 	if (t->given & OPT_LIST)
 		show_lists(f);
 	printf("chunks    %" PRIu64 ": %" PRIu64 " free, %" PRIu64 " not zeroed, %" PRIu64 " owned, %" PRIu64
@@ -224,7 +183,7 @@ static void show_text(const struct tool *t, const struct heap_check_report *r, c
 static int cannot_look(const struct tool *t, const char *path, int rc)
 {
 	if (rc == -EBUSY)
-		complain(t, "%s: in use (attached, mounted, or open in a program); check is for regions at rest", path);
+		complain(t, "%s: in use (mounted, open in a program, or attached: then name the region)", path);
 	else if (rc == -ENODEV)
 		complain(t, "%s: there is no region on it", path);
 	else
@@ -234,7 +193,7 @@ static int cannot_look(const struct tool *t, const char *path, int rc)
 
 static int check_media(const struct tool *t, const char *path, struct file_media *m)
 {
-	struct findings found = { .say = NULL };
+	struct found found = { .object = NULL };
 	struct heap_check c = { .say = keep_finding, .arg = &found };
 	struct heap_check_report r = { .damages = 0 };
 	int rc;
@@ -244,13 +203,13 @@ static int check_media(const struct tool *t, const char *path, struct file_media
 		c.name = keep_name;
 	}
 	rc = heap_check(&m->p, &c, &r);
-	if (!rc && found.no_memory)
+	if (!rc && found.say.no_memory)
 		rc = -ENOMEM;
 	if (!rc && t->json)
 		show_json(t, path, &r, &found);
 	else if (!rc)
 		show_text(t, &r, &found);
-	findings_free(&found);
+	found_free(&found);
 	if (rc)
 		return cannot_look(t, path, rc);
 	return r.damages ? EXIT_FAILED : EXIT_DONE;
@@ -263,8 +222,9 @@ static int check_attached(const struct tool *t, const char *spelling)
 	int rc = region_open(spelling, REGION_RDONLY, &r);
 
 	if (!rc) {
+		rc = check_in_use(t, spelling, r);
 		region_close(r);
-		return cannot_look(t, spelling, -EBUSY);
+		return rc;
 	}
 	if (rc != -EINVAL)
 		return cannot_look(t, spelling, rc);
@@ -284,6 +244,10 @@ int run_check(struct tool *t)
 		return cannot_look(t, path, rc);
 	if (!target.file_spelling && (target.kind == TARGET_MISSING || target.kind == TARGET_OTHER))
 		return check_attached(t, path);
+	if (t->given & (OPT_RATE | OPT_QUICK)) {
+		complain(t, "%s: --rate and --quick are for regions in use", path);
+		return EXIT_USAGE;
+	}
 	rc = file_media_view(path, &m);
 	if (rc)
 		return cannot_look(t, path, rc);

@@ -24,8 +24,8 @@ static const struct command commands[] = {
 	  OPT_TYPE | OPT_JSON, 2, 2, run_objects },
 	{ "names", "REGION POOL", "list a pool's named objects", OPT_JSON, 2, 2, run_names },
 	{ "stat", "REGION POOL", "show how full a pool is", OPT_JSON, 2, 2, run_stat },
-	{ "check", "REGION|DEVICE|IMAGE [--list]", "verify a region that nobody uses",
-	  OPT_LIST | OPT_JSON, 1, 1, run_check },
+	{ "check", "REGION [--rate S] [--quick] | DEVICE|IMAGE [--list]", "verify a region, in use or at rest",
+	  OPT_LIST | OPT_RATE | OPT_QUICK | OPT_JSON, 1, 1, run_check },
 	{ "lab", "[--size S] [--json] PROGRAM [ARGUMENT...]", "run a program and tell where it forgets to make stores durable",
 	  OPT_SIZE | OPT_PROGRAM | OPT_JSON, 1, INT_MAX, run_lab },
 	{ "repair", "DEVICE|IMAGE [--yes] [--undo FILE | --revert FILE [--force]]", "mend a region that nobody uses",
@@ -42,6 +42,8 @@ static const struct option long_options[] = {
 	{ "all", no_argument, NULL, OPT_ALL },
 	{ "read-only", no_argument, NULL, OPT_READONLY },
 	{ "list", no_argument, NULL, OPT_LIST },
+	{ "quick", no_argument, NULL, OPT_QUICK },
+	{ "rate", required_argument, NULL, OPT_RATE },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "label", required_argument, NULL, OPT_LABEL },
 	{ "quota", required_argument, NULL, OPT_QUOTA },
@@ -161,6 +163,8 @@ static int read_option(struct tool *t, int option, const char *text)
 		return parse_size(text, &t->quota);
 	case OPT_SPAN:
 		return parse_size(text, &t->span);
+	case OPT_RATE:
+		return parse_size(text, &t->rate);
 	case OPT_LABEL:
 		t->label = text;
 		return strlen(text) <= LABEL_MAX ? 0 : -ERANGE;

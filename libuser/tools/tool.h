@@ -37,13 +37,15 @@ enum tool_option {
 	OPT_YES = 1 << 14,
 	OPT_UNDO = 1 << 15,
 	OPT_REVERT = 1 << 16,
+	OPT_RATE = 1 << 17,
+	OPT_QUICK = 1 << 18,
 };
 
 struct tool {
 	const char *command;
 	unsigned int given;	/* enum tool_option */
 	bool json;
-	uint64_t size, quota, span, home;
+	uint64_t size, quota, span, home, rate;
 	uint32_t mode, uid, gid, type;
 	const char *label;
 	const char *undo, *revert;	/* files; NULL: not given */
@@ -84,6 +86,9 @@ int failed(const struct tool *t, const char *what, int err);
 /* Open for looking. A file: region that needs recovery is recovered, as by any program that opens it. */
 int open_region(const struct tool *t, const char *spelling, struct region **r);
 int open_pool(const struct tool *t, const char *spelling, const char *pool, struct region **r, struct pmheap **h);
+
+/* check_in_use.c: a region that the kernel has; the exit code. */
+int check_in_use(const struct tool *t, const char *spelling, struct region *r);
 
 /* format.c: a new file that holds an empty region; 0, or an exit code when it has complained. */
 int format_scratch(const struct tool *t, const char *path, uint64_t size);

@@ -6,7 +6,7 @@
 # DIR holds the program `storm`, which kills PMHEAP_KILLS processes and accounts for what is in the pools. Here is
 # what only the outside shows: chunks and pools of the region, references to the module, memory that the kernel
 # still keeps for the dead, and whether `pmheap check` is content. The region has to be nobody else's meanwhile;
-# with DEVICE it is detached for the check, and attached again. Root, in a machine with cgroup2.
+# with DEVICE it is detached for a check at rest, too, and attached again. Root, in a machine with cgroup2.
 #
 # Prints TAP, and ends with a line "storm: kills=N leaks=N".
 set -u
@@ -17,6 +17,7 @@ program="storm"
 n=0 leaks=0 failed=0
 group=/run/storm.cgroup
 out=$(mktemp)
+checked=/run/storm.checked
 
 test_that() { # TEXT COMMAND...
 	n=$((n + 1)) text=$1
@@ -40,7 +41,7 @@ enter_group() {
 leave_group() {
 	rmdir $group/storm
 	umount $group
-	rm -f "$out"
+	rm -f "$out" "$checked" "$checked".*
 }
 
 # Some is freed by RCU, a little later; dentries and inodes stay until somebody wants their memory.
@@ -90,8 +91,35 @@ no_growth() { # BEFORE
 	return 1
 }
 
-# The one place to change for a check of a region that is in use.
-check_clean() { # REGION DEVICE
+# Round after round beside the storm, until $checked.stop is there. What changes hands all the time may be left out.
+check_on() { # REGION
+	rounds=0
+	while [ ! -e "$checked.stop" ]; do
+		pmheap check "$1" --rate 0 >"$checked.now" 2>&1
+		rounds=$((rounds + 1))
+		grep -qx 'clean\|no damage in what was covered' "$checked.now" || cp "$checked.now" "$checked.bad"
+	done
+	echo $rounds >"$checked"
+}
+
+checked_on() {
+	touch "$checked.stop"
+	wait "$checker"
+	echo "# $(cat "$checked") rounds of check beside the storm"
+	[ ! -e "$checked.bad" ] && [ "$(cat "$checked")" -gt 0 ] && return
+	sed 's/^/# /' "$checked.bad"
+	leaks=$((leaks + 1))
+	return 1
+}
+
+check_in_use() { # REGION
+	pmheap check "$1" >"$out" && return
+	leaks=$((leaks + 1))
+	sed 's/^/# /' "$out"
+	return 1
+}
+
+check_at_rest() { # REGION DEVICE
 	if ! pmheap detach "$1" || ! pmheap check "$2" >"$out"; then
 		leaks=$((leaks + 1))
 		sed 's/^/# /' "$out"
@@ -106,13 +134,17 @@ echo "TAP version 13"
 storm 60 || grep '^#' "$out"
 settled=$(kernel_bytes)
 before=$(outside)
+check_on "$region" &
+checker=$!
 storm "$kills"
 status=$?
 total=$(died)
+test_that "check beside the storm finds nothing" checked_on
 test_that "each object in the heaps is accounted for, and nothing is reserved" whole $status "$total"
 test_that "no chunk, pool, file or mount of the module is left" same "$before" "$(outside)"
 test_that "no kernel memory of the dead is left" no_growth "$settled"
-[ -z "$device" ] || test_that "check is clean" check_clean "$region" "$device"
+test_that "check is clean without detaching" check_in_use "$region"
+[ -z "$device" ] || test_that "check is clean at rest" check_at_rest "$region" "$device"
 echo "1..$n"
 echo "storm: kills=${total:-0} leaks=$leaks"
 [ $failed -eq 0 ]
