@@ -69,11 +69,10 @@ void law_super(struct laws *l)
 void law_chunk(struct laws *l, u32 chunk, const struct pmheap_media_chunk *c)
 {
 	u64 no = geometry_chunk_line(&l->h->g, chunk);
-	bool fixed = chunk < geometry_front_chunks(&l->h->g);
+	bool fixed = chunk < geometry_front_chunks(&l->h->g), meta = c->state == PMHEAP_CHUNK_META;
 
-	if (c->reserved0 || c->birth || c->death || c->reserved[0] || c->reserved[1] || c->kind > PMHEAP_KIND_BLOCKS ||
-	    fixed != (c->kind == PMHEAP_KIND_FIXED) || fixed > (c->state == PMHEAP_CHUNK_META) ||
-	    (c->state != PMHEAP_CHUNK_META && c->kind))
+	if (c->reserved0 || c->birth || c->death || c->reserved[0] || c->reserved[1] ||
+	    c->kind != (fixed ? PMHEAP_KIND_FIXED : meta ? PMHEAP_KIND_BLOCKS : PMHEAP_KIND_DATA) || fixed > meta)
 		l->say(l, "a chunk line breaks its law", no);
 	if (fixed ? !!c->tenure : c->state == PMHEAP_CHUNK_META && !c->tenure)
 		l->say(l, "a metadata chunk's tenure breaks its law", no);

@@ -162,7 +162,7 @@ static bool chunk_plausible(const struct heap *h, u32 i)
 	bool front = i < geometry_front_chunks(&h->g);
 
 	if (c->state == PMHEAP_CHUNK_META)
-		return front == (c->kind == PMHEAP_KIND_FIXED);
+		return c->kind == (front ? PMHEAP_KIND_FIXED : PMHEAP_KIND_BLOCKS);
 	if (c->state > PMHEAP_CHUNK_QUARANTINED || front || c->kind != PMHEAP_KIND_DATA)
 		return false;
 	return c->state != PMHEAP_CHUNK_OWNED ||

@@ -234,9 +234,13 @@ static void page_check(struct scrub *x, u32 slot, u32 block, u32 role)
 /* heap.pools held. Free blocks are given out under heap.blocks; one in use changes under what its pool is held by. */
 static int block_check(struct scrub *x, u32 block)
 {
-	u32 slot, role, now_slot, now_role;
+	u32 slot = 0, role = 0, now_slot, now_role;
 	int err;
 
+	if (block < x->h->g.front_pages) {	/* of a chunk that has no blocks, maybe */
+		page_check(x, slot, block, role);
+		return 0;
+	}
 	port_mutex_lock(&x->h->blocks);
 	err = blocks_owner_locked(x->h, block, &slot, &role);
 	if (!err && (!role || role > PMHEAP_ROLE_NAMES))

@@ -173,6 +173,18 @@ static void test_nothing_stored(void)
 	fixture_close(&f);
 }
 
+/* The front area takes three chunks, two of them without any block. */
+static void test_large(void)
+{
+	struct fixture f;
+
+	fixture_open(&f, 900 * MIB);
+	EXPECT_EQ(publish(&f, must_reserve(&f, 100, 0)), 0);
+	EXPECT_EQ(scrub(&f), 0);
+	EXPECT_EQ(seen.objects, 1);
+	fixture_close(&f);
+}
+
 /* ---- damage ---- */
 
 static void geometry(const struct fixture *f, struct pmheap_media_geometry *g)
@@ -389,6 +401,46 @@ static void test_forged_pools_and_names(void)
 	fixture_close(&f);
 }
 
+/* A chunk of metadata that does not say that it is one of blocks: both checks see it, and attach does not use it. */
+static void test_forged_kind(void)
+{
+	struct heap_check_report r;
+	struct pmheap_media_geometry g;
+	struct pmheap_media_chunk c;
+	struct heap_info info;
+	struct fixture f;
+	char name[16];
+	u64 at, off;
+	u32 i = 0;
+
+	fixture_open(&f, SIZE);
+	geometry(&f, &g);
+	off = must_reserve(&f, 100, 0);
+	EXPECT_EQ(publish(&f, off), 0);
+	do {
+		snprintf(name, sizeof(name), "%u", i++);
+		EXPECT_EQ(name_object(&f, name, off, 0), 0);
+		heap_get_info(f.h, &info);
+	} while (info.chunks_meta < 2);
+	at = le64_to_cpu(g.chunk_table);
+	do {
+		at += PMHEAP_LINE;
+		memcpy(&c, f.m->now + at, sizeof(c));
+	} while (c.state != PMHEAP_CHUNK_META);
+	EXPECT_EQ(scrub(&f), 0);
+	forge(&f, at, AT(chunk, kind), PMHEAP_KIND_DATA);
+	fixture_detach(&f, true);
+	f.m->now[at + AT(chunk, kind)] = PMHEAP_KIND_DATA;
+	seal(&f, at);
+	EXPECT(image_damages(f.m->now, SIZE, false, &r) > 0);
+	fixture_attach(&f);
+	heap_get_info(f.h, &info);
+	EXPECT_EQ(info.chunks_bad, 1);
+	fixture_detach(&f, false);
+	medium_free(f.m);
+	EXPECT_EQ(allocs, 0);
+}
+
 /* ---- what goes wrong ---- */
 
 static void test_errors(void)
@@ -584,11 +636,13 @@ int main(void)
 {
 	static const struct test t[] = {
 		{ "scrub says nothing of a sound region, and counts as check does", test_sound },
+		{ "a front area of several chunks", test_large },
 		{ "scrub stores nothing, and counts nothing as met", test_nothing_stored },
 		{ "flips in tables: seen in use as at rest", test_flips },
 		{ "flips in blocks: seen in use as at rest", test_flips_in_blocks },
 		{ "forged lines of chunks and pages", test_forged_chunks_and_pages },
 		{ "forged lines of pools and names", test_forged_pools_and_names },
+		{ "a forged kind of a metadata chunk", test_forged_kind },
 		{ "cursors that are none, and no memory", test_errors },
 		{ "lines that cannot be read", test_unreadable },
 		{ "free chunks that are not zero", test_contents },

@@ -50,6 +50,21 @@ bool region_is_clean(struct medium *m, bool loud)
 	return !err && !report.damages;
 }
 
+/* The check of the region as it is used. Without memory it finds nothing, which is no damage. */
+static bool scrub_region(struct heap *h)
+{
+	static const struct heap_scrub quiet;
+	struct heap_scrub_report report = { .damages = 0 };
+	u64 at;
+
+	for (at = 0; at < heap_scrub_steps(h); at++) {
+		int err = heap_scrub(h, at, &quiet, &report);
+
+		EXPECT(!err || err == -ENOMEM);
+	}
+	return !report.damages;
+}
+
 /* One more call has been made: is it still sound? */
 static void heed(bool *sound, int err)
 {
@@ -136,7 +151,7 @@ bool walk_pool(struct heap *h, struct heap_pool *pool)
 	sound &= walk_names(h, pool);
 	heed(&sound, heap_stat(pool, 0, &st));
 	EXPECT(st.used + st.reserved <= st.owned);
-	return sound;
+	return scrub_region(h) && sound;
 }
 
 static bool walk_named_pool(struct heap *h, const char *name)
@@ -165,7 +180,7 @@ bool walk_region(struct heap *h)
 		sound &= walk_named_pool(h, info.name);
 	}
 	heap_get_info(h, &region);
-	return sound && !region.damaged;
+	return scrub_region(h) && sound && !region.damaged;
 }
 
 /* Nothing that is published lies in what was just reserved. */
