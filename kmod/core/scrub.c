@@ -18,6 +18,8 @@
  */
 #include "scrub.h"
 
+#define ALL_STRIPES ~0U
+
 void scrub_say(struct scrub *x, const char *what, u64 line)
 {
 	x->r->damages++;
@@ -40,7 +42,7 @@ int scrub_hold(struct scrub *x, u32 slot)
 	if (!port_rwsem_tryread(&pool->spans))
 		return -EBUSY;
 	port_mutex_lock(&pool->names);
-	stripes_lock(pool, ~0U);
+	stripes_lock(pool, ALL_STRIPES);
 	port_mutex_lock(&pool->head);
 	x->pool = pool;
 	return 0;
@@ -51,7 +53,7 @@ void scrub_release(struct scrub *x)
 	if (!x->pool)
 		return;
 	port_mutex_unlock(&x->pool->head);
-	stripes_unlock(x->pool, ~0U);
+	stripes_unlock(x->pool, ALL_STRIPES);
 	port_mutex_unlock(&x->pool->names);
 	port_rwsem_read_done(&x->pool->spans);
 	x->pool = NULL;

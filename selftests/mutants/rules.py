@@ -61,6 +61,13 @@ RULES: list[Rule] = [
     ("chunks not zeroed", "chunks.c", "		persist_stream_zero(h->p, off + at, step);\n", ""),
     ("a chunk is free before it is zero", "chunks.c",
      "	if (!err)\n		err = chunks_zero(h, c);\n", ""),
+    ("scrub without the stripes", "scrub.c", "#define ALL_STRIPES ~0U", "#define ALL_STRIPES 0U"),
+    ("scrub without the pool's head", "scrub.c",
+     "	port_mutex_lock(&pool->head);\n	x->pool = pool;\n	return 0;\n}\n\n"
+     "void scrub_release(struct scrub *x)\n{\n	if (!x->pool)\n		return;\n"
+     "	port_mutex_unlock(&x->pool->head);\n",
+     "	x->pool = pool;\n	return 0;\n}\n\nvoid scrub_release(struct scrub *x)\n{\n	if (!x->pool)\n"
+     "		return;\n"),
 ]
 
 _EPOCH = ("either fence makes a copy of the new epoch certain before its first record is written; there are two so that "

@@ -26,10 +26,10 @@ FLAGS = ("-std=gnu11", "-O2", "-w", "-pthread", "-fno-strict-aliasing", f"-I{COR
 FILES = ("journal.c", "recover.c", "line.c", "chunks.c", "blocks.c", "reserve.c", "open.c", "mkfs.c")
 # What looks, in this order: one seed of each length of history, then the tests of single steps, then more seeds.
 LOOKS = [("lab", "--seed", str(seed), "--seeds", "1") for seed in (1, 3, 2, 4)]
-LOOKS += [("test_format",), ("test_crash",), ("test_faults",)]
+LOOKS += [("test_format",), ("test_crash",), ("test_faults",), ("test_scrub",)]
 LOOKS += [("lab", "--seed", str(seed), "--seeds", "1") for seed in range(7, 32, 4)]
 # What an attach begins with, and what formats, the lab sees late or never.
-FIRST = {"mkfs.c": [("test_format",)], "open.c": [("test_format",)]}
+FIRST = {"mkfs.c": [("test_format",)], "open.c": [("test_format",)], "scrub.c": [("test_scrub",)]}
 HANGS = 150             # seconds of a CPU; the slowest of them takes some 60
 EVERY = 7               # in the short form one mutant in so many
 
