@@ -15,7 +15,7 @@ static const struct {
 	{ ENOENT, "no such region, pool, name or object" },
 	{ EEXIST, "it exists already" },
 	{ EBUSY, "in use" },
-	{ ENOSPC, "the region is full" },
+	{ ENOSPC, "the region, or the file system, is full" },
 	{ EDQUOT, "over the pool's quota" },
 	{ EROFS, "the region is read-only" },
 	{ EACCES, "not permitted" },
@@ -30,6 +30,18 @@ static const struct {
 	{ ENODEV, "no region there, or its device is gone" },
 	{ ENXIO, "the memory is not there" },
 	{ ESTALE, "revoked" },
+	/* What files and paths add to these. */
+	{ ENOTDIR, "a part of the path is no directory" },
+	{ EISDIR, "it is a directory" },
+	{ ENAMETOOLONG, "a name or the path is too long" },
+	{ ELOOP, "too many symbolic links in the path" },
+	{ ENOTBLK, "not a block device" },
+	{ EFBIG, "larger than the file system allows" },
+	{ EOVERFLOW, "too large for this system" },
+	{ ETXTBSY, "the file is a program that runs" },
+	{ ENOLCK, "the file system cannot lock" },
+	{ ENOSYS, "the system does not know this call" },
+	{ EBADF, "not an open file" },
 };
 
 const char *pmheap_strerror(int err)

@@ -14,11 +14,12 @@ from pathlib import Path
 import answers
 import checking
 import completion
+import errors
 import signatures
 import usage
 from tool import Tool
 
-MODULES = (usage, answers, signatures, checking, completion)
+MODULES = (usage, answers, errors, signatures, checking, completion)
 
 
 def tests(word: str) -> list[tuple[str, object]]:
