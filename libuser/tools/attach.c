@@ -131,10 +131,12 @@ int run_attach(struct tool *t)
 		return EXIT_USAGE;
 	}
 	control = control_open();
-	if (control < 0) {
-		complain(t, "cannot open %s (is the module loaded?): %s", CONTROL_DEVICE, pmheap_strerror(control));
+	if (control == -ENOENT) {
+		complain(t, "there is no %s: the module is not loaded", CONTROL_DEVICE);
 		return EXIT_FAILED;
 	}
+	if (control < 0)
+		return failed(t, CONTROL_DEVICE, control);
 	if (t->json) {
 		json_open(NULL, '{');
 		json_open("attached", '[');

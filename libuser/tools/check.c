@@ -184,10 +184,8 @@ static int cannot_look(const struct tool *t, const char *path, int rc)
 {
 	if (rc == -EBUSY)
 		complain(t, "%s: in use (mounted, open in a program, or attached: then name the region)", path);
-	else if (rc == -ENODEV)
-		complain(t, "%s: there is no region on it", path);
 	else
-		failed(t, path, rc);
+		file_failed(t, path, rc);
 	return rc == -EUCLEAN ? EXIT_FAILED : EXIT_USAGE;
 }
 
@@ -226,8 +224,10 @@ static int check_attached(const struct tool *t, const char *spelling)
 		region_close(r);
 		return rc;
 	}
-	if (rc != -EINVAL)
-		return cannot_look(t, spelling, rc);
+	if (rc != -EINVAL) {
+		region_failed(t, spelling, rc);
+		return EXIT_USAGE;
+	}
 	complain(t, "%s: neither a region nor a device or image", spelling);
 	return EXIT_USAGE;
 }

@@ -239,7 +239,7 @@ static int info_probe(const struct tool *t, const char *path)
 	int rc = probe_info(path, &info);
 
 	if (rc)
-		return failed(t, path, rc);
+		return file_failed(t, path, rc);
 	if (t->json) {
 		json_open(NULL, '{');
 		json_string("source", info.source);
@@ -295,7 +295,7 @@ static int info_pool(const struct tool *t, const char *spelling, const char *poo
 	} while (!rc && strcmp(info.name, pool) != 0);
 	region_close(r);
 	if (rc)
-		return failed(t, pool, rc);
+		return pool_failed(t, spelling, pool, rc);
 	if (t->json) {
 		json_open(NULL, '{');
 		pool_to_json(&info);

@@ -77,34 +77,6 @@ int failed(const struct tool *t, const char *what, int err)
 	return EXIT_FAILED;
 }
 
-int open_region(const struct tool *t, const char *spelling, struct region **r)
-{
-	int rc = region_open(spelling, REGION_RDONLY, r);
-
-	if (rc == -EROFS)
-		rc = region_open(spelling, 0, r);
-	if (rc == -EINVAL)
-		complain(t, "%s: not a region, which is /dev/pmheapN, pmheapN, uuid:UUID, label:NAME or file:PATH",
-			 spelling);
-	else if (rc)
-		failed(t, spelling, rc);
-	return rc;
-}
-
-int open_pool(const struct tool *t, const char *spelling, const char *pool, struct region **r, struct pmheap **h)
-{
-	int rc = open_region(t, spelling, r);
-
-	if (rc)
-		return rc;
-	rc = (*r)->backend->pool_open(*r, pool, PMHEAP_RDONLY, h);
-	if (rc) {
-		failed(t, pool, rc);
-		region_close(*r);
-	}
-	return rc;
-}
-
 static int usage(FILE *to, const struct command *one)
 {
 	size_t i;

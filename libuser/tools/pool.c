@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* pmheap create, destroy, quota, stat: one pool. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "json.h"
 #include "tool.h"
+
+/* The library says only that something is wrong. */
+static int create_invalid(const struct tool *t)
+{
+	size_t len = strlen(t->args[1]);
+	struct region *r;
+
+	if (open_region(t, t->args[0], &r))
+		return EXIT_FAILED;
+	region_close(r);
+	if (!len || len > POOL_NAME_MAX || strchr(t->args[1], '/'))
+		complain(t, "a pool's name is 1 to 255 bytes without '/'");
+	else
+		complain(t, "%s %s: --span or --home is too large, or no multiple of 2M", t->args[0], t->args[1]);
+	return EXIT_FAILED;
+}
 
 int run_create(struct tool *t)
 {
@@ -15,13 +32,10 @@ int run_create(struct tool *t)
 	int rc;
 
 	rc = pmheap_create(t->args[0], t->args[1], &attr, &h);
-	if (rc == -EINVAL) {
-		complain(t, "%s %s: REGION is misspelled, the name is not 1 to 255 bytes without '/', or --span or "
-			 "--home is no multiple of 2M", t->args[0], t->args[1]);
-		return EXIT_FAILED;
-	}
+	if (rc == -EINVAL)
+		return create_invalid(t);
 	if (rc)
-		return failed(t, t->args[1], rc);
+		return pool_failed(t, t->args[0], t->args[1], rc);
 	pmheap_close(h);
 	return EXIT_DONE;
 }
@@ -30,7 +44,7 @@ int run_destroy(struct tool *t)
 {
 	int rc = pmheap_destroy(t->args[0], t->args[1]);
 
-	return rc ? failed(t, t->args[1], rc) : EXIT_DONE;
+	return rc ? pool_failed(t, t->args[0], t->args[1], rc) : EXIT_DONE;
 }
 
 int run_quota(struct tool *t)
@@ -44,10 +58,10 @@ int run_quota(struct tool *t)
 	}
 	rc = pmheap_open(t->args[0], t->args[1], 0, &h);
 	if (rc)
-		return failed(t, t->args[1], rc);
+		return pool_failed(t, t->args[0], t->args[1], rc);
 	rc = pmheap_set_quota(h, t->quota);
 	pmheap_close(h);
-	return rc ? failed(t, t->args[1], rc) : EXIT_DONE;
+	return rc ? pool_failed(t, t->args[0], t->args[1], rc) : EXIT_DONE;
 }
 
 static void stat_to_json(const struct pmheap_stat *st)
@@ -95,7 +109,7 @@ int run_stat(struct tool *t)
 	pmheap_close(h);
 	region_close(r);
 	if (rc)
-		return failed(t, t->args[1], rc);
+		return pool_failed(t, t->args[0], t->args[1], rc);
 	if (t->json)
 		stat_to_json(&st);
 	else

@@ -83,6 +83,12 @@ void complain(const struct tool *t, const char *format, ...) __attribute__((form
 /* The same about `what` with an error of the library; EXIT_FAILED. */
 int failed(const struct tool *t, const char *what, int err);
 
+/* opening.c: the same about a file or device, a region, or a pool of it, as spelled on the command line. */
+int file_failed(const struct tool *t, const char *path, int err);
+int region_failed(const struct tool *t, const char *spelling, int err);
+/* Of a call that takes both: the region, if it cannot even be opened, is what is wrong. */
+int pool_failed(const struct tool *t, const char *spelling, const char *pool, int err);
+
 /* Open for looking. A file: region that needs recovery is recovered, as by any program that opens it. */
 int open_region(const struct tool *t, const char *spelling, struct region **r);
 int open_pool(const struct tool *t, const char *spelling, const char *pool, struct region **r, struct pmheap **h);

@@ -25,9 +25,9 @@ class Tool:
     def __init__(self, build: Path, directory: Path):
         self.command, self.shared, self.directory = build / "pmheap", build / "libpmheap.so", directory
 
-    def run(self, *words: str, stdout=subprocess.PIPE) -> Answer:
+    def run(self, *words: str, stdout=subprocess.PIPE, user: int | None = None) -> Answer:
         done = subprocess.run([self.command, *words], stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                              check=False, timeout=TIMEOUT, cwd=self.directory)
+                              check=False, timeout=TIMEOUT, cwd=self.directory, user=user)
         # Names may hold any byte; JSON is ASCII.
         return Answer(done.returncode, (done.stdout or b"").decode("latin-1"), done.stderr.decode("latin-1"))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Wrong use: the exit code that pmheap(8) promises, a word on what is wrong, and nothing done."""
 
+import os
 import re
 from pathlib import Path
 
@@ -54,8 +55,8 @@ NO_SIZES = ("", "M", "-1", "+1", " 1", "1 ", "1.5M", "16MB", "16MiB", "0x10", "1
 # It failed: exit code 1.
 FAILED = (
     (("format", "file:missing/new", "--size", "16M"), "No such file or directory"),
-    (("info", "file:missing"), "no such region"),
-    (("info", "./empty"), "no region there"),
+    (("info", "file:missing"), "file:missing: no such file"),
+    (("info", "./empty"), "there is no region on it"),
     (("list", "bogus"), "not a region"),
     (("create", "file:region", "a/b"), "without '/'"),
     (("create", "file:region", ""), "1 to 255 bytes"),
@@ -69,8 +70,27 @@ FAILED = (
     (("objects", "file:region", "bogus"), "no such"),
     (("names", "file:region", "bogus"), "no such"),
     (("quota", "file:region", "bogus", "--quota", "2M"), "no such"),
-    (("list", "file:empty"), "no region there"),
+    (("list", "file:empty"), "there is no region on it"),
+    (("list", "pmheap9999"), "no such region"),
 )
+
+
+# What is no region: how to spell it, and what has to be said of it. Whatever the command, it names the file.
+NO_REGIONS = (
+    ("file:missing", "no such file"),
+    ("file:directory", "neither a regular file nor a block device"),
+    ("file:pipe", "neither a regular file nor a block device"),
+    ("file:/dev/null", "neither a regular file nor a block device"),
+    ("file:void", "there is no region on it"),
+    ("file:short", "there is no region on it"),
+    ("file:cut", "it is smaller than the region that it holds"),
+    ("file:region/below", "a part of the path is no directory"),
+    ("file:loop", "too many symbolic links in the path"),
+    (f"file:{'n' * 256}", "a name or the path is too long"),
+)
+TAKE_A_REGION = (("list",), ("info",), ("detach",), ("check",))
+TAKE_A_POOL = (("create",), ("destroy",), ("info",), ("stat",), ("names",), ("objects",), ("quota", "--quota", "2M"))
+NOBODY = 65534
 
 
 def _scene(tool: Tool) -> None:
@@ -102,6 +122,47 @@ def test_wrong_use_is_2_and_changes_nothing(tool: Tool) -> None:
 
 def test_what_fails_is_1_and_changes_no_heap(tool: Tool) -> None:
     _all_fail(tool, 1, FAILED, _heap)
+
+
+def _no_regions(tool: Tool) -> None:
+    tool.good("create", tool.region(), "pool")
+    tool.path("directory").mkdir()
+    os.mkfifo(tool.path("pipe"))
+    tool.path("void").touch()
+    tool.path("short").write_bytes(b"x")
+    tool.region("cut", "32M")
+    os.truncate(tool.path("cut"), 20 << 20)
+    tool.path("loop").symlink_to("loop")
+
+
+def test_what_is_no_region_is_named_and_told_why(tool: Tool) -> None:
+    _no_regions(tool)
+    for spelling, why in NO_REGIONS:
+        for command in TAKE_A_REGION:
+            answer = tool.run(*command, spelling)
+            named = spelling.removeprefix("file:") if command == ("check",) else spelling
+            assert answer.status and answer.err == f"pmheap: {command[0]}: {named}: {why}\n", (command, answer)
+        for command, *options in TAKE_A_POOL:
+            tool.fails(1, command, spelling, "pool", *options, saying=f"pmheap: {command}: {spelling}: {why}\n")
+
+
+def test_a_pool_that_is_not_there_is_named_with_its_region(tool: Tool) -> None:
+    region = tool.region()
+    for command, *options in TAKE_A_POOL[1:]:
+        tool.fails(1, command, region, "bogus", *options, saying=f"pmheap: {command}: {region} bogus: no such pool\n")
+
+
+def test_what_may_not_be_read_or_written_is_not_permitted(tool: Tool) -> None:
+    if os.geteuid():
+        raise PermissionError("needs root, who alone can become somebody else")
+    region = tool.region()
+    tool.good("create", region, "pool")
+    tool.directory.chmod(0o755)
+    for mode, commands in ((0o600, (("list",), ("info",), ("check",), ("stat", "pool"))), (0o644, (("create", "new"),))):
+        tool.path("region").chmod(mode)
+        for command, *rest in commands:
+            answer = tool.run(command, region, *rest, user=NOBODY)
+            assert answer.status in (1, 2) and "not permitted" in answer.err and "region" in answer.err, answer
 
 
 def test_what_is_no_size_is_refused(tool: Tool) -> None:
