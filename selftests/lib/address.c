@@ -7,7 +7,7 @@ TEST(pointers_and_offsets_are_each_others_inverse_inside_the_pool)
 	struct pmheap *h = fresh(POOL, 0);
 	char *base = pmheap_base(h);
 	uint64_t span = stat_of(h).span;
-	const uint64_t offs[] = { 1, 15, 16, 4096, CHUNK - 1, CHUNK, CHUNK + 1, 1ULL << 32, span - 1 };
+	const uint64_t offs[] = { 1, 15, 16, 4096, CHUNK - 1, CHUNK, CHUNK + 1, span / 2, span - CHUNK, span - 1 };
 
 	check(base != NULL);
 	for (unsigned int i = 0; i < COUNT(offs); i++) {
