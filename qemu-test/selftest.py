@@ -62,6 +62,32 @@ def the_kernel_log_judge_knows_findings_from_noise():
     expect(not klog.problem("<3>[1.0] Memory failure: 0x1", ("Memory failure",)), "the allow-list is ignored")
 
 
+def race(*frames: str) -> list[str]:
+    """A report of KCSAN as the kernel prints it, with these frames in both stacks."""
+    ruler = "<3>[   12.345678] " + "=" * 66
+    stack = [f"<3>[   12.345678]  {frame}" for frame in frames]
+    return [ruler, f"<3>[   12.345678] BUG: KCSAN: data-race in {frames[0].split('+')[0]} / {frames[-1].split('+')[0]}",
+            "<3>[   12.345678] ", "<3>[   12.345678] write to 0xffff88800a3c1c40 of 8 bytes by task 321 on cpu 1:", *stack,
+            "<3>[   12.345678] ", "<3>[   12.345678] read to 0xffff88800a3c1c40 of 8 bytes by task 322 on cpu 0:", *stack,
+            ruler]
+
+
+def a_data_race_fails_if_and_only_if_a_frame_is_of_the_module():
+    ours, core = "run_take+0x3c/0x120 [pmheap]", "tick_nohz_stop_tick+0x10e/0x3a0"
+    other = "nd_pmem_probe+0x10/0x20 [nd_pmem]"
+    quiet = ["<6>[1.0] pmheap: attached", "<6>[2.0] said after it"]
+    for report in (race(ours), race(core, ours), race(ours, core), race("pmheap_ioctl+0x1/0x2 [pmheap]", other)):
+        expect(klog.problems([quiet[0], *report, quiet[1]]), "missed", report)
+        expect(klog.problems([*race(core), *report]), "missed behind a foreign one", report)
+        expect(klog.problems([*report, *race(core)]), "missed before a foreign one", report)
+        expect(klog.problems(report[:-1]), "missed because the log ends in it", report)
+    for report in (race(core), race(core, other), race(core) + race(other)):
+        expect(not klog.problems([quiet[0], *report, quiet[1]]), "too strict with", report)
+    expect(klog.problems([*race(core), "<4>[3.0] WARNING: CPU: 0 PID: 1 at x.c:1"]), "a race hides what follows it")
+    warning = race(core)[:1] + ["<4>[1.0] WARNING: possible circular locking dependency detected"] + race(core)[-1:]
+    expect(klog.problems(warning), "another report between rulers is taken for a race")
+
+
 def tap_counts_failures_skips_and_what_is_missing():
     counts = tap.parse(["TAP version 13", "1..3", "ok 1 a", "ok 2 b # SKIP no pmem", "    not ok 1 sub", "not ok 3 c"])
     expect((counts.passed, counts.failed, counts.skipped) == (1, 1, 1), counts)
@@ -159,8 +185,8 @@ def a_cut_at_an_acknowledgement_leaves_a_prefix(kernel):
     expect(result.acks == [str(100 + i) for i in range(len(result.acks))], "not a prefix:", result.acks[-3:])
 
 
-ON_HOST = (the_kernel_log_judge_knows_findings_from_noise, tap_counts_failures_skips_and_what_is_missing,
-           an_nvdimm_of_a_wrong_size_is_refused)
+ON_HOST = (the_kernel_log_judge_knows_findings_from_noise, a_data_race_fails_if_and_only_if_a_frame_is_of_the_module,
+           tap_counts_failures_skips_and_what_is_missing, an_nvdimm_of_a_wrong_size_is_refused)
 IN_VM = (a_good_script_passes, a_failing_script_fails, a_failing_test_fails_though_the_script_exits_with_0,
          a_panic_fails, silence_fails, a_hang_times_out, a_kernel_warning_fails,
          a_module_builds_and_loads_with_what_it_needs, memory_keeps_what_was_stored_before_a_power_cut,
