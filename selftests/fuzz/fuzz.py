@@ -83,6 +83,9 @@ def main() -> int:
     parser.add_argument("fuzz", choices=sorted(LONGEST))
     parser.add_argument("--seconds", type=int, default=int(os.environ.get("FUZZ_SECONDS", "60")))
     options = parser.parse_args()
+    if not (BUILD / options.fuzz).is_file():
+        print(f"Bail out! {BUILD / options.fuzz} is not there: make -C selftests/fuzz builds it")
+        return 1
     if options.what == "pack":
         pack(options.fuzz)
         return 0
