@@ -169,15 +169,13 @@ static int pmheap_ioctl_format(struct pmheap_call *call)
 		return PTR_ERR(path);
 	if (!memchr_inv(format.uuid, 0, sizeof(format.uuid)))
 		generate_random_uuid(format.uuid);
-	/* It cannot be taken back: see that it can be answered. */
+	/* It cannot be taken back, so the answer comes first: nothing that can fail may follow the act. */
+	memcpy(cmd->uuid, format.uuid, sizeof(cmd->uuid));
 	rc = pmheap_reply(call);
 	if (!rc)
 		rc = format_device(path, cmd->flags & PMHEAP_FORMAT_FORCE, &format);
 	kfree(path);
-	if (rc)
-		return rc;
-	memcpy(cmd->uuid, format.uuid, sizeof(cmd->uuid));
-	return pmheap_reply(call);
+	return rc;
 }
 
 #define CONTROL_BASE _IOC_NR(PMHEAP_ATTACH)

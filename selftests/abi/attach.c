@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Attach, detach and format when they go through. Needs PMHEAP_DEVICE; formats it. */
+#include <pthread.h>
 #include "device.h"
 
 FIXTURE(attach)
@@ -122,6 +123,66 @@ TEST_F(attach, format_refuses_a_region_without_force_and_makes_a_new_one_with_it
 	EXPECT_NE(0, memcmp(old, info.uuid, sizeof(old)));
 	EXPECT_EQ(0, memcmp(f.uuid, info.uuid, sizeof(old)));
 	close(region);
+}
+
+/* Takes the right to write to a page away while a call is under way. */
+struct taker {
+	pthread_barrier_t start;
+	void *page;
+	useconds_t delay;
+};
+
+static void *take(void *arg)
+{
+	struct taker *t = arg;
+
+	pthread_barrier_wait(&t->start);
+	usleep(t->delay);
+	mprotect(t->page, PAGE, PROT_READ);
+	return NULL;
+}
+
+/* The result of a format whose argument cannot be written to any more after a while. */
+static int format_taken(const char *path, struct pmheap_format *f, useconds_t delay)
+{
+	int control = open("/dev/pmheap", O_RDWR | O_CLOEXEC), rc;
+	struct taker t = { .page = f, .delay = delay };
+	pthread_t thread;
+
+	*f = (struct pmheap_format){ .size = sizeof(*f), .flags = PMHEAP_FORMAT_FORCE, .path = address(path),
+				     .path_len = (__u32)strlen(path) };
+	pthread_barrier_init(&t.start, NULL, 2);
+	if (control < 0 || pthread_create(&thread, NULL, take, &t))
+		return -errno;
+	pthread_barrier_wait(&t.start);
+	rc = call(control, PMHEAP_FORMAT, f);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&t.start);
+	mprotect(f, PAGE, PROT_READ | PROT_WRITE);
+	close(control);
+	return rc;
+}
+
+TEST_F(attach, format_whose_answer_loses_its_memory_meanwhile_is_done_and_answered_or_not_done)
+{
+	struct pmheap_format *f = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct pmheap_region_info info;
+	__u8 last[16] = { 0 };
+	int done = 0, rc, region;
+
+	ASSERT_NE(MAP_FAILED, f);
+	for (useconds_t i = 0; i < 60; i++) {
+		rc = format_taken(self->path, f, i < 1 ? 1000000 : i * 200);
+		region = attached(_metadata, self->path, 0);
+		ASSERT_EQ(0, region_info(region, &info));
+		detached(_metadata, region);
+		ASSERT_TRUE(rc == 0 || rc == -EFAULT);
+		ASSERT_EQ(0, memcmp(info.uuid, rc ? last : f->uuid, sizeof(last)));
+		memcpy(last, info.uuid, sizeof(last));
+		done += !rc;
+	}
+	ASSERT_LT(0, done);
+	munmap(f, PAGE);
 }
 
 TEST_F(attach, format_refuses_foreign_signatures_without_force)
