@@ -91,6 +91,7 @@ NO_REGIONS = (
 TAKE_A_REGION = (("list",), ("info",), ("detach",), ("check",))
 TAKE_A_POOL = (("create",), ("destroy",), ("info",), ("stat",), ("names",), ("objects",), ("quota", "--quota", "2M"))
 NOBODY = 65534
+LINE = 64
 
 
 def _scene(tool: Tool) -> None:
@@ -144,6 +145,25 @@ def test_what_is_no_region_is_named_and_told_why(tool: Tool) -> None:
             assert answer.status and answer.err == f"pmheap: {command[0]}: {named}: {why}\n", (command, answer)
         for command, *options in TAKE_A_POOL:
             tool.fails(1, command, spelling, "pool", *options, saying=f"pmheap: {command}: {spelling}: {why}\n")
+
+
+def _changed_lines(tool: Tool, before: bytes) -> set[int]:
+    after = tool.path("region").read_bytes()
+    assert len(after) == len(before)
+    return {off // LINE for off in range(0, len(after), LINE) if after[off:off + LINE] != before[off:off + LINE]}
+
+
+def test_a_create_that_fails_begins_an_epoch_and_changes_nothing_else(tool: Tool) -> None:
+    region = tool.region()
+    tool.good("create", region, "pool")
+    for words in (("pool",), ("new", "--span", "2097153T"), ("new", "--home", "0x7ffffffff000"), ("a/b",)):
+        before, was = tool.path("region").read_bytes(), tool.json("info", region)
+        assert tool.run("create", region, *words).status == 1, words
+        now = tool.json("info", region)
+        began = now["epoch"] - was["epoch"]
+        assert began in (0, 1) and {**was, "epoch": 0} == {**now, "epoch": 0}, (words, was, now)
+        # The two epoch words, and a line each lane.
+        assert len(_changed_lines(tool, before)) == began * (2 + now["lanes"]), words
 
 
 def test_a_pool_that_is_not_there_is_named_with_its_region(tool: Tool) -> None:
