@@ -70,6 +70,15 @@ def wrong(result: Result) -> str:
     return "; ".join(reason for reason in result.reasons if not (result.tap.failed and told.match(reason)))
 
 
+def show_end(result: Result) -> int:
+    """The last test of a run; an exit code."""
+    reason = wrong(result)
+    print(f"# {result}\n1..1\n{'not ' if reason else ''}ok 1 - the guest ended well, with a clean kernel log")
+    if reason:
+        print(f"# {reason}")
+    return 0 if result.ok else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kernel")
@@ -80,12 +89,7 @@ def main() -> int:
 
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
         result = machine(options, scratch).run(on_line=Show())
-    print(f"# {result}")
-    reason = wrong(result)
-    print(f"1..1\n{'not ' if reason else ''}ok 1 - the guest ended well, with a clean kernel log")
-    if reason:
-        print(f"# {reason}")
-    return 0 if result.ok else 1
+    return show_end(result)
 
 
 if __name__ == "__main__":

@@ -144,6 +144,24 @@ u64 user_load(struct fixture *f, u64 off)
 	return le64toh(v);
 }
 
+static struct pmheap_media_geometry geometry(struct fixture *f)
+{
+	struct pmheap_media_geometry g;
+
+	memcpy(&g, f->m->now + 2 * PMHEAP_LINE, sizeof(g));
+	return g;
+}
+
+u64 chunk_line_of(struct fixture *f, u64 off)
+{
+	return le64_to_cpu(geometry(f).chunk_table) + phys(f, off) / PMHEAP_CHUNK * PMHEAP_LINE;
+}
+
+u64 page_line_of(struct fixture *f, u64 off)
+{
+	return le64_to_cpu(geometry(f).page_table) + phys(f, off) / PMHEAP_PAGE * PMHEAP_LINE;
+}
+
 static u64 mix(u64 h, u64 v)
 {
 	return (h ^ v) * 0x100000001b3ULL;

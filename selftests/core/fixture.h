@@ -31,6 +31,9 @@ int name_object(struct fixture *f, const char *name, u64 off, u32 flags);
 int unname(struct fixture *f, const char *name);
 void user_store(struct fixture *f, u64 off, u64 value, bool durable);
 u64 user_load(struct fixture *f, u64 off);
+/* Where on the medium the table line stands of the chunk, or of the page, that holds an offset of the pool. */
+u64 chunk_line_of(struct fixture *f, u64 off);
+u64 page_line_of(struct fixture *f, u64 off);
 u64 digest(struct fixture *f);		/* of everything a user can see of the pool */
 
 #endif

@@ -8,26 +8,6 @@
 #define MIB (1ULL << 20)
 #define SIZE (32 * MIB)
 
-static u64 chunk_line_of(struct fixture *f, u64 off)
-{
-	struct pmheap_media_geometry g;
-	u64 at;
-
-	memcpy(&g, f->m->now + 2 * PMHEAP_LINE, sizeof(g));
-	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
-	return le64_to_cpu(g.chunk_table) + at / PMHEAP_CHUNK * PMHEAP_LINE;
-}
-
-static u64 page_line_of(struct fixture *f, u64 off)
-{
-	struct pmheap_media_geometry g;
-	u64 at;
-
-	memcpy(&g, f->m->now + 2 * PMHEAP_LINE, sizeof(g));
-	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
-	return le64_to_cpu(g.page_table) + (at + off % PMHEAP_CHUNK) / PMHEAP_PAGE * PMHEAP_LINE;
-}
-
 /* Everything the pool gives, in pieces of `size`; none may touch [off, off + bytes). */
 static void take_all(struct fixture *f, u64 size, u64 off, u64 bytes, int end)
 {

@@ -174,16 +174,6 @@ static void test_fence_fails(void)
 	fixture_close(&f);
 }
 
-static u64 page_line_of(struct fixture *f, u64 off)
-{
-	u64 at;
-
-	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
-	at += off % PMHEAP_CHUNK;
-	/* geometry of 32 MiB, from the superblock on the medium */
-	return le64_to_cpu(((struct pmheap_media_geometry *)(f->m->now + 128))->page_table) + at / PMHEAP_PAGE * 64;
-}
-
 /* An unreadable page line costs what it describes, and nothing else. */
 static void test_unreadable_line(void)
 {

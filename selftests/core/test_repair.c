@@ -474,16 +474,6 @@ static void test_unreadable(void)
 	scene_free(&s);
 }
 
-static u64 chunk_line_at(struct fixture *f, u64 off)
-{
-	struct pmheap_media_geometry g;
-	u64 at;
-
-	memcpy(&g, f->m->now + 2 * PMHEAP_LINE, sizeof(g));
-	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
-	return le64_to_cpu(g.chunk_table) + at / PMHEAP_CHUNK * PMHEAP_LINE;
-}
-
 /* A second pool in the slot of one that is gone: what page 0 says may be either's. */
 static void test_quarantine(void)
 {
@@ -498,7 +488,7 @@ static void test_quarantine(void)
 	fixture_open(&f, SIZE);
 	off = must_reserve(&f, 5 * MIB, 1);
 	EXPECT_EQ(publish(&f, off), 0);
-	line = chunk_line_at(&f, off + 4 * MIB);
+	line = chunk_line_of(&f, off + 4 * MIB);
 	heap_owner_release(f.owner);
 	heap_pool_close(f.pool);
 	EXPECT_EQ(heap_pool_destroy(f.h, "p", NULL, NULL), 0);
@@ -514,7 +504,7 @@ static void test_quarantine(void)
 	EXPECT_EQ(image_damages(f.m->now, SIZE, true, &check), 0);
 	EXPECT_EQ(check.chunks_quarantined, 1);
 	fixture_attach(&f);
-	line = chunk_line_at(&f, off);
+	line = chunk_line_of(&f, off);
 	fixture_detach(&f, true);
 	memset(f.m->now + line, 0xa5, PMHEAP_LINE);
 	repair(f.m, &r);
