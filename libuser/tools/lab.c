@@ -115,9 +115,10 @@ static void library_find(char path[PATH_MAX])
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t i;
 
-	for (i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
-		self[len] = 0;
+	self[len > 0 ? len : 0] = 0;
+	if (len > 0)
 		*strrchr(self, '/') = 0;
+	for (i = 0; len > 0 && i < sizeof(places) / sizeof(places[0]); i++) {
 		snprintf(path, PATH_MAX, "%s%s", self, places[i]);
 		if (!access(path, R_OK))
 			return;
@@ -134,6 +135,8 @@ static void child_run(const struct tool *t, const struct lab_run *run)
 	snprintf(preload, sizeof(preload), "%s%s%.4000s", library, before ? ":" : "", before ? before : "");
 	setenv("LD_PRELOAD", preload, 1);
 	setenv(LAB_REPORT_ENV, run->report_path, 1);
+	if (t->json)	/* what is read by a program is one object, and nothing before it */
+		dup2(STDERR_FILENO, STDOUT_FILENO);
 	execvp(t->args[0], t->args);
 	complain(t, "%s: %s", t->args[0], strerror(errno));
 	_exit(LAB_NO_PROGRAM);

@@ -51,6 +51,11 @@ lab_finds_a_late_store() {
 	[[ $found == "late: libuser/examples/orders.c:"*"1 mistake" ]]
 }
 
+# Nor has the loader to be told where the lab's library is.
+lab_finds_its_library() {
+	env -u LD_LIBRARY_PATH "$dir/opt/sbin/pmheap" lab "$dir/orders" {}
+}
+
 exports_no_more_than_its_map() {
 	diff <(nm -D --defined-only "$dir/opt/lib/libpmheap.so" | awk '$2 == "T" { sub(/@.*/, "", $3); print $3 }' | sort) \
 		<(sed -n 's/^\t\t\(pmheap_[a-z_0-9]*\);$/\1/p' libuser/libpmheap.map | sort)
@@ -80,6 +85,7 @@ shows "and runs" runs static
 shows "the shared library exports what its map says" exports_no_more_than_its_map
 shows "the static library exports the same" static_exports_no_more
 shows "a program compiles for the lab, which finds its mistake" lab_finds_a_late_store
+shows "the lab finds its library in the place where it was put" lab_finds_its_library
 shows "the command tells its version" "$dir/opt/sbin/pmheap" version
 shows "the manual has no groff warnings" manual_is_sound
 shows "man finds a page" env MANPAGER=cat man 3 pmheap_open

@@ -54,8 +54,7 @@ class Lab:
     def run(self, program: Path, *arguments: str) -> tuple[int, dict]:
         result = subprocess.run([self.build / "pmheap", "lab", "--json", program, *arguments], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT, cwd=ROOT)
-        lines = [line for line in result.stdout.splitlines() if line.startswith("{")]
-        return result.returncode, json.loads(lines[-1]) if lines else {"error": result.stderr}
+        return result.returncode, json.loads(result.stdout) if result.stdout else {"error": result.stderr}
 
     def mistakes(self, program: Path, *arguments: str) -> list[tuple[str, str]]:
         """(kind, FILE:LINE) of each, sorted."""
