@@ -39,6 +39,13 @@ int region_failed(const struct tool *t, const char *spelling, int err)
 	return EXIT_FAILED;
 }
 
+static bool is_pool_name(const char *pool)
+{
+	size_t len = strlen(pool);
+
+	return len && len <= POOL_NAME_MAX && !strchr(pool, '/');
+}
+
 int pool_failed(const struct tool *t, const char *spelling, const char *pool, int err)
 {
 	struct region *r;
@@ -46,7 +53,12 @@ int pool_failed(const struct tool *t, const char *spelling, const char *pool, in
 	if (open_region(t, spelling, &r))
 		return EXIT_FAILED;
 	region_close(r);
-	complain(t, "%s %s: %s", spelling, pool, err == -ENOENT ? "no such pool" : pmheap_strerror(err));
+	if (err == -EINVAL && !is_pool_name(pool))
+		complain(t, "a pool's name is 1 to 255 bytes without '/'");
+	else if (err == -EINVAL && t->given & (OPT_SPAN | OPT_HOME))
+		complain(t, "%s %s: --span or --home is too large, or no multiple of 2M", spelling, pool);
+	else
+		complain(t, "%s %s: %s", spelling, pool, err == -ENOENT ? "no such pool" : pmheap_strerror(err));
 	return EXIT_FAILED;
 }
 

@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* pmheap create, destroy, quota, stat: one pool. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "json.h"
 #include "tool.h"
-
-/* The library says only that something is wrong. */
-static int create_invalid(const struct tool *t)
-{
-	size_t len = strlen(t->args[1]);
-	struct region *r;
-
-	if (open_region(t, t->args[0], &r))
-		return EXIT_FAILED;
-	region_close(r);
-	if (!len || len > POOL_NAME_MAX || strchr(t->args[1], '/'))
-		complain(t, "a pool's name is 1 to 255 bytes without '/'");
-	else
-		complain(t, "%s %s: --span or --home is too large, or no multiple of 2M", t->args[0], t->args[1]);
-	return EXIT_FAILED;
-}
 
 int run_create(struct tool *t)
 {
@@ -32,8 +15,6 @@ int run_create(struct tool *t)
 	int rc;
 
 	rc = pmheap_create(t->args[0], t->args[1], &attr, &h);
-	if (rc == -EINVAL)
-		return create_invalid(t);
 	if (rc)
 		return pool_failed(t, t->args[0], t->args[1], rc);
 	pmheap_close(h);

@@ -172,6 +172,13 @@ def test_a_pool_that_is_not_there_is_named_with_its_region(tool: Tool) -> None:
         tool.fails(1, command, region, "bogus", *options, saying=f"pmheap: {command}: {region} bogus: no such pool\n")
 
 
+def test_what_is_no_name_of_a_pool_is_told_so(tool: Tool) -> None:
+    region = tool.region()
+    for command, *options in (("create",), ("destroy",), ("quota", "--quota", "2M")):
+        for pool in ("", "a/b", "x" * 256):
+            tool.fails(1, command, region, pool, *options, saying="a pool's name is 1 to 255 bytes without '/'")
+
+
 def test_what_may_not_be_read_or_written_is_not_permitted(tool: Tool) -> None:
     if os.geteuid():
         raise PermissionError("needs root, who alone can become somebody else")
