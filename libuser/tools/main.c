@@ -82,13 +82,14 @@ static int usage(FILE *to, const struct command *one)
 	size_t i;
 
 	if (one) {
-		fprintf(to, "usage: pmheap %s %s%s\n%s\n", one->name, one->arguments,
+		fprintf(to, "usage: pmheap %s%s%s%s\n%s\n", one->name, *one->arguments ? " " : "", one->arguments,
 			(one->options & (OPT_JSON | OPT_PROGRAM)) == OPT_JSON ? " [--json]" : "", one->help);
 		return to == stdout ? EXIT_DONE : EXIT_USAGE;
 	}
 	fprintf(to, "usage: pmheap COMMAND ...\n\n");
 	for (i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-8s %s\n           %s\n", commands[i].name, commands[i].arguments, commands[i].help);
+		fprintf(to, "  %-*s%s\n           %s\n", *commands[i].arguments ? 9 : 0, commands[i].name,
+			commands[i].arguments, commands[i].help);
 	fprintf(to, "\nREGION is /dev/pmheapN, pmheapN, uuid:UUID, label:NAME or file:PATH.\n"
 		"S is a number of bytes, or with K, M, G or T behind it. See pmheap(8).\n");
 	return to == stdout ? EXIT_DONE : EXIT_USAGE;
@@ -229,9 +230,14 @@ int run_version(struct tool *t)
 	return EXIT_DONE;
 }
 
-int main(int argc, char **argv)
+/* pmheap --help, or help and perhaps a command. */
+static bool asks_for_help(const char *word)
 {
-	struct tool t = { .type = PMHEAP_ANY_TYPE, .label = "" };
+	return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "help");
+}
+
+static int run(struct tool *t, int argc, char **argv)
+{
 	const struct command *c;
 	const char *name;
 	bool help;
@@ -239,20 +245,27 @@ int main(int argc, char **argv)
 
 	if (argc < 2)
 		return usage(stderr, NULL);
-	help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help");
+	help = asks_for_help(argv[1]);
 	if (help && argc == 2)
 		return usage(stdout, NULL);
 	name = argv[help ? 2 : 1];
 	c = find_command(strcmp(name, "--version") ? name : "version");
 	if (!c) {
-		complain(&t, "there is no command %s", name);
-		return usage(stderr, NULL);
+		complain(t, "there is no command %s; pmheap help lists them", name);
+		return EXIT_USAGE;
 	}
 	if (help)
 		return usage(stdout, c);
-	t.command = c->name;
-	rc = read_options(&t, c, argc - 1, argv + 1);
-	rc = rc ? rc - 1 : c->run(&t);
+	t->command = c->name;
+	rc = read_options(t, c, argc - 1, argv + 1);
+	return rc ? rc - 1 : c->run(t);
+}
+
+int main(int argc, char **argv)
+{
+	struct tool t = { .type = PMHEAP_ANY_TYPE, .label = "" };
+	int rc = run(&t, argc, argv);
+
 	if (fflush(stdout) || ferror(stdout)) {
 		complain(&t, "cannot write the output");
 		return rc ? rc : EXIT_FAILED;

@@ -209,13 +209,34 @@ def test_sizes_have_K_M_G_T_of_both_cases(tool: Tool) -> None:
 
 
 def test_a_full_output_is_a_failure(tool: Tool) -> None:
-    with open("/dev/full", "wb") as full:
-        answer = tool.run("version", stdout=full)
-    assert answer.status == 1 and "cannot write" in answer.err, answer
+    for words in (("version",), ("help",), ("help", "list"), ("list", "--help")):
+        with open("/dev/full", "wb") as full:
+            answer = tool.run(*words, stdout=full)
+        assert answer.status == 1 and "cannot write" in answer.err, (words, answer)
+
+
+def test_a_mistyped_command_is_answered_by_one_line(tool: Tool) -> None:
+    for words in (("lst",), ("help", "lst"), ("--json",), ("-V",)):
+        said = f"pmheap: there is no command {words[-1]}; pmheap help lists them\n"
+        assert tool.run(*words).err == said, (words, tool.run(*words))
+
+
+def test_help_has_no_space_too_many(tool: Tool) -> None:
+    helps = [tool.good("help"), *(tool.good("help", name) for name in re.findall(r"^  (\w+)", tool.good("help"), re.M))]
+    for text in helps:
+        assert not re.search(r" $|\S  \S", re.sub(r"^  \w+ +", "", text, flags=re.M), re.M), text
+
+
+def test_a_pools_name_may_begin_with_a_dash(tool: Tool) -> None:
+    region = tool.region()
+    for pool in ("-dash", "--json"):
+        tool.good("create", region, "--", pool)
+        assert [found["pool"] for found in tool.json("list", region)["pools"]] == [pool]
+        tool.good("destroy", region, "--", pool)
 
 
 def test_every_command_has_help_and_the_manual_has_every_command(tool: Tool) -> None:
-    names = re.findall(r"^  (\w+) ", tool.good("help"), re.M)
+    names = re.findall(r"^  (\w+)", tool.good("help"), re.M)
     assert len(names) >= 14, names
     page = (Path(__file__).resolve().parents[2] / "libuser/man/pmheap.8").read_text()
     synopsis = page[:page.index(".SH DESCRIPTION")]
