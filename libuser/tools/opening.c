@@ -25,11 +25,20 @@ int file_failed(const struct tool *t, const char *path, int err)
 	return EXIT_FAILED;
 }
 
+static bool is_file(const char *path)
+{
+	struct target target;
+
+	return !target_look(&path, &target) && target.kind == TARGET_FILE;
+}
+
 int region_failed(const struct tool *t, const char *spelling, int err)
 {
 	if (!strncmp(spelling, "file:", 5) && spelling[5])
 		return file_failed(t, spelling, err);
-	if (err == -EINVAL)
+	if (err == -EINVAL && is_file(spelling))
+		complain(t, "%s: a region in a file is spelled file:%s", spelling, spelling);
+	else if (err == -EINVAL)
 		complain(t, "%s: not a region, which is /dev/pmheapN, pmheapN, uuid:UUID, label:NAME or file:PATH",
 			 spelling);
 	else if (err == -ENOENT)

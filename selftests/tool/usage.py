@@ -58,6 +58,8 @@ FAILED = (
     (("info", "file:missing"), "file:missing: no such file"),
     (("info", "./empty"), "there is no region on it"),
     (("list", "bogus"), "not a region"),
+    (("list", "region"), "region: a region in a file is spelled file:region"),
+    (("create", "./region", "new"), "./region: a region in a file is spelled file:./region"),
     (("create", "file:region", "a/b"), "without '/'"),
     (("create", "file:region", ""), "1 to 255 bytes"),
     (("create", "file:region", "x" * 256), "1 to 255 bytes"),
