@@ -27,8 +27,8 @@
 #define LAB_NO_PROGRAM 126	/* the child's exit status, as a shell's */
 
 struct lab_run {
-	char dir[64];			/* temporary; holds the report and the scratch region */
-	char report_path[96], region[112];
+	char dir[PATH_MAX - 64];	/* temporary; holds the report and the scratch region */
+	char report_path[PATH_MAX], region[PATH_MAX];
 	bool has_region;
 	struct lab_report *report;
 	int status;			/* of waitpid() */
@@ -60,16 +60,27 @@ static int report_make(struct lab_run *run)
 	return 0;
 }
 
-static int run_begin(struct lab_run *run)
+static int directory_make(struct lab_run *run, const char *parent)
 {
-	const char *tmp = getenv("TMPDIR");
+	int len = snprintf(run->dir, sizeof(run->dir), "%s/pmheap-lab.XXXXXX", parent), rc = 0;
+
+	if (len < 0 || (size_t)len >= sizeof(run->dir))
+		rc = -ENAMETOOLONG;
+	else if (!mkdtemp(run->dir))
+		rc = -errno;
+	if (rc)
+		run->dir[0] = 0;
+	return rc;
+}
+
+static int run_begin(struct lab_run *run, const char *parent)
+{
+	int rc;
 
 	*run = (struct lab_run){ .dir = "" };
-	snprintf(run->dir, sizeof(run->dir), "%s/pmheap-lab.XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
-	if (!mkdtemp(run->dir)) {
-		run->dir[0] = 0;
-		return -errno;
-	}
+	rc = directory_make(run, parent);
+	if (rc)
+		return rc;
 	snprintf(run->report_path, sizeof(run->report_path), "%s/report", run->dir);
 	snprintf(run->region, sizeof(run->region), "file:%s/region", run->dir);
 	return report_make(run);
@@ -314,10 +325,16 @@ static int tell(const struct tool *t, const struct lab_run *run)
 
 int run_lab(struct tool *t)
 {
+	const char *set = getenv("TMPDIR"), *parent = set && *set ? set : "/tmp";
 	struct lab_run run;
-	int rc = run_begin(&run);
+	int rc = run_begin(&run, parent);
 
-	rc = rc ? failed(t, "temporary directory", rc) : scratch(t, &run);
+	if (rc) {
+		complain(t, "no scratch directory can be made in %s: %s", parent, strerror(-rc));
+		rc = EXIT_FAILED;
+	} else {
+		rc = scratch(t, &run);
+	}
 	if (!rc) {
 		rc = program_run(t, &run);
 		rc = rc ? failed(t, t->args[0], rc) : tell(t, &run);

@@ -51,9 +51,10 @@ class Lab:
                         f"-Wl,-rpath,{self.build}"], check=True)
         return program
 
-    def run(self, program: Path, *arguments: str) -> tuple[int, dict]:
+    def run(self, program: Path, *arguments: str, tmpdir: str = "/tmp") -> tuple[int, dict]:
         result = subprocess.run([self.build / "pmheap", "lab", "--json", program, *arguments], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT, cwd=ROOT)
+                                stderr=subprocess.PIPE, text=True, check=False, timeout=TIMEOUT, cwd=ROOT,
+                                env={**os.environ, "TMPDIR": tmpdir})
         return result.returncode, json.loads(result.stdout) if result.stdout else {"error": result.stderr}
 
     def mistakes(self, program: Path, *arguments: str) -> list[tuple[str, str]]:
@@ -118,6 +119,20 @@ def test_programs_as_they_are(tap: Tap, lab: Lab) -> None:
     tap.same("a program that is not there too", (status, "error" in report), (2, True))
 
 
+def test_the_scratch_region_is_made_where_tmpdir_says(tap: Tap, lab: Lab) -> None:
+    deep = lab.scratch.resolve() / ("d" * 200)
+    deep.mkdir(exist_ok=True)
+    told = (lab.scratch / "told").resolve()
+    lab.run(Path("/bin/sh"), "-c", 'echo "$1" > "$2"', "sh", "{}", str(told), tmpdir=str(deep))
+    tap.result("a scratch region is in TMPDIR, however long its name",
+               "" if told.read_text().startswith(f"file:{deep}/pmheap-lab.") else told.read_text())
+    tap.same("and nothing is left there", list(deep.iterdir()), [])
+    for tmpdir, why in (("/nonexistent", "No such file or directory"), ("/" + "x" * 5000, "File name too long")):
+        status, report = lab.run(Path("/bin/true"), "{}", tmpdir=tmpdir)
+        tap.same(f"a TMPDIR that does not do is named: {why}", (status, report.get("error")),
+                 (1, f"pmheap: lab: no scratch directory can be made in {tmpdir}: {why}\n"))
+
+
 def main() -> int:
     lab, tap = Lab(Path(sys.argv[1]).resolve(), Path(sys.argv[2])), Tap()
     lab.scratch.mkdir(parents=True, exist_ok=True)
@@ -128,6 +143,7 @@ def main() -> int:
     test_cases(tap, lab, CLANG)
     test_examples(tap, lab)
     test_programs_as_they_are(tap, lab)
+    test_the_scratch_region_is_made_where_tmpdir_says(tap, lab)
     print(f"1..{tap.count}")
     return 1 if tap.failed else 0
 
