@@ -111,24 +111,55 @@ static bool agreed(const struct tool *t, const char *path)
 	return fgets(answer, sizeof(answer), stdin) && (!strcmp(answer, "y\n") || !strcmp(answer, "yes\n"));
 }
 
-static int write_repair(const struct tool *t, const char *path, const struct undo *u, struct file_media *m)
+/* Part of the stores may be on the medium: what was there before is in the undo file alone. */
+static int broke_off(const struct tool *t, const char *path, const char *why, const char *undo)
+{
+	complain(t, "%s: %s; part of it may be written: repair again, or --revert %s --force", path, why, undo);
+	return EXIT_FAILED;
+}
+
+/* All that goes wrong from here on is told here, with what it means for the medium; the exit code. */
+static int write_repair(const struct tool *t, const char *path, const struct undo *u, struct file_media *m, const char *undo)
 {
 	static const struct heap_repair quiet;
 	struct heap_repair_report r;
 	int rc;
 
-	if (m->p.size != u->size || undo_count(u, m->base, false) != u->lines) {
-		complain(t, "%s: it has changed in the meantime; nothing is written", path);
-		return -EAGAIN;
-	}
 	rc = heap_repair(&m->p, &quiet, &r);
 	if (!rc)
 		rc = hold_sync(&m->hold);
-	if (!rc && undo_count(u, m->base, true) != u->lines) {
-		complain(t, "%s: written otherwise than it was planned", path);
-		rc = -EIO;
+	if (rc)
+		return broke_off(t, path, pmheap_strerror(rc), undo);
+	if (undo_count(u, m->base, true) != u->lines)
+		return broke_off(t, path, "written otherwise than it was planned", undo);
+	return EXIT_DONE;
+}
+
+static int keep_and_write(const struct tool *t, const char *path, const struct undo *u, struct file_media *m, const char *undo)
+{
+	int rc;
+
+	if (m->p.size != u->size || undo_count(u, m->base, false) != u->lines) {
+		complain(t, "%s: it has changed in the meantime; nothing is written", path);
+		return EXIT_FAILED;
 	}
-	return rc;
+	rc = undo_save(u, undo);
+	if (rc) {
+		complain(t, "%s: %s; nothing is written", undo, pmheap_strerror(rc));
+		return rc == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
+	}
+	return write_repair(t, path, u, m, undo);
+}
+
+static int cannot_write(const struct tool *t, const char *path, int rc)
+{
+	if (rc == -EBUSY)
+		return cannot_repair(t, path, rc);
+	if (rc == -EROFS)
+		complain(t, "%s: it is read-only; nothing is written", path);
+	else
+		complain(t, "%s: %s; nothing is written", path, pmheap_strerror(rc));
+	return EXIT_FAILED;
 }
 
 static int repair_medium(const struct tool *t, const char *path, const struct undo *u, const char *undo)
@@ -137,12 +168,8 @@ static int repair_medium(const struct tool *t, const char *path, const struct un
 	int rc = file_media_map(path, HOLD_BLOCK, &m);
 
 	if (rc)
-		return rc;
-	rc = undo_save(u, undo);
-	if (rc)
-		complain(t, "%s: %s; nothing is written", undo, pmheap_strerror(rc));
-	else
-		rc = write_repair(t, path, u, m);
+		return cannot_write(t, path, rc);
+	rc = keep_and_write(t, path, u, m, undo);
 	file_media_close(m);
 	return rc;
 }
@@ -180,7 +207,7 @@ static int repair_path(const struct tool *t, const char *path, struct repair_rep
 	else if (written)
 		printf("written; pmheap repair --revert %s takes it back\n", undo);
 	if (rc)
-		return rc == -EAGAIN || rc == -EIO ? EXIT_FAILED : cannot_repair(t, path, rc);
+		return rc;
 	return (found && !written) || report->r.left ? EXIT_FAILED : EXIT_DONE;
 }
 
@@ -193,7 +220,7 @@ static int revert_medium(const struct tool *t, const char *path, const struct un
 	int rc = file_media_map(path, HOLD_BLOCK, &m);
 
 	if (rc)
-		return cannot_repair(t, path, rc);
+		return cannot_write(t, path, rc);
 	if (m->p.size != u->size || (!(t->given & OPT_FORCE) && undo_count(u, m->base, true) != u->lines)) {
 		complain(t, "%s: it is not as that repair left it; --force takes the repair back all the same", path);
 		file_media_close(m);

@@ -73,15 +73,11 @@ static int sync_directory(const char *path)
 	return rc;
 }
 
-int undo_save(const struct undo *u, const char *path)
+static int undo_write(const struct undo *u, FILE *f)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 	size_t i;
-	int rc = 0;
 
-	if (!f)
-		return -errno;
+	errno = 0;
 	fprintf(f, "pmheap-undo 1 %" PRIu64 "\n", u->size);
 	for (i = 0; i < u->lines; i++) {
 		fprintf(f, "%" PRIu64, u->line[i].off);
@@ -90,11 +86,34 @@ int undo_save(const struct undo *u, const char *path)
 		fputc('\n', f);
 	}
 	fprintf(f, "end %zu\n", u->lines);
-	if (fflush(f) || ferror(f) || fsync(fd))
+	if (fflush(f) || ferror(f) || fsync(fileno(f)))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+/* A file that is not whole goes again: it would be in the way of the next attempt, and is of no use. */
+int undo_save(const struct undo *u, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	int rc;
+
+	if (!f) {
 		rc = -errno;
+		if (fd >= 0) {
+			close(fd);
+			unlink(path);
+		}
+		return rc;
+	}
+	rc = undo_write(u, f);
 	if (fclose(f) && !rc)
 		rc = -errno;
-	return rc ? rc : sync_directory(path);
+	if (!rc)
+		rc = sync_directory(path);
+	if (rc)
+		unlink(path);
+	return rc;
 }
 
 static int lines_load(struct undo *u, FILE *f)
