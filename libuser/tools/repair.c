@@ -7,10 +7,13 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <heap.h>
@@ -145,17 +148,30 @@ static int keep_and_write(const struct tool *t, const char *path, const struct u
 	}
 	rc = undo_save(u, undo);
 	if (rc) {
-		complain(t, "%s: %s; nothing is written", undo, pmheap_strerror(rc));
+		complain(t, "%s: %s; nothing is written", undo, strerror(-rc));
 		return rc == -EEXIST ? EXIT_USAGE : EXIT_FAILED;
 	}
 	return write_repair(t, path, u, m, undo);
+}
+
+/* Kernels differ in what fails on such a device, and how: opening it, or the writable mapping. */
+static bool is_read_only(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), readonly = 0;
+
+	if (fd < 0)
+		return false;
+	if (ioctl(fd, BLKROGET, &readonly))
+		readonly = 0;
+	close(fd);
+	return readonly;
 }
 
 static int cannot_write(const struct tool *t, const char *path, int rc)
 {
 	if (rc == -EBUSY)
 		return cannot_repair(t, path, rc);
-	if (rc == -EROFS)
+	if (rc == -EROFS || is_read_only(path))
 		complain(t, "%s: it is read-only; nothing is written", path);
 	else
 		complain(t, "%s: %s; nothing is written", path, pmheap_strerror(rc));
@@ -239,7 +255,7 @@ static int revert(const struct tool *t, const char *path)
 	int rc = undo_load(&u, t->revert);
 
 	if (rc) {
-		complain(t, "%s: %s", t->revert, rc == -EINVAL ? "not a whole undo file" : pmheap_strerror(rc));
+		complain(t, "%s: %s", t->revert, rc == -EINVAL ? "not a whole undo file" : strerror(-rc));
 		return EXIT_USAGE;
 	}
 	rc = revert_medium(t, path, &u);
