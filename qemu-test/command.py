@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command pmheap in the VM, on two NVDIMMs: command.py KERNEL
+"""The command pmheap in the VM: command.py KERNEL [command | repair]
 
-Prints TAP, the last test being that the guest ended well with a clean kernel log. What it runs has been built.
+command is all of it, on two NVDIMMs; repair is pmheap repair, on an NVDIMM, a virtio-pmem and a loop device. Prints TAP, the last test being that the guest ended well with a clean kernel log. What it runs has been built.
 """
 
 import sys
@@ -16,13 +16,21 @@ from vm import VM
 SIZE = "34M"
 
 
+def devices(what: str, scratch: str) -> dict:
+    if what == "command":
+        return {"nvdimms": [f"{scratch}/{name}.img:{SIZE}" for name in ("ours", "foreign")]}
+    return {"nvdimms": [f"{scratch}/nvdimm.img:{SIZE}"], "virtio_pmems": [f"{scratch}/virtio.img:16M"],
+            "kernel_modules": ["loop"]}
+
+
 def main() -> int:
-    kernel = sys.argv[1]
+    kernel, what = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "command"
+    programs = (product.COMMAND, product.DEPGRAPH, product.HELLO)
     with tempfile.TemporaryDirectory() as scratch:
-        result = VM(f"command-{kernel}", kernel=kernel, script=HERE / "guest/command.sh",
-                    put=[(product.COMMAND, "/usr/bin/pmheap")], modules=[str(product.module(kernel))],
-                    nvdimms=[f"{scratch}/{name}.img:{SIZE}" for name in ("ours", "foreign")],
-                    timeout=300).run(on_line=lambda line: print(line, flush=True))
+        result = VM(f"{what}-{kernel}", kernel=kernel, script=HERE / f"guest/{what}.sh",
+                    put=[(program, f"/usr/bin/{program.name}") for program in programs],
+                    modules=[str(product.module(kernel))], timeout=300,
+                    **devices(what, scratch)).run(on_line=lambda line: print(line, flush=True))
     return show_end(result)
 
 

@@ -103,7 +103,9 @@ def fuzz() -> list[Job]:
 
 
 def repair() -> list[Job]:
-    return [Job("repair command", (HERE / "repair.sh",), needs=("build user",))]
+    vms = [Job(f"repair {kernel}", (PYTHON, ROOT / "qemu-test/command.py", kernel, "repair"), lane="vm", timeout=400,
+               needs=("build user", f"build module {kernel}")) for kernel in KERNELS[:1]]
+    return [*vms, Job("repair command", (HERE / "repair.sh",), needs=("build user",))]
 
 
 def reader() -> list[Job]:
