@@ -25,14 +25,11 @@ static void blocks_read_page(struct heap *h, struct region_blocks *b, u32 page)
 	}
 }
 
-static int blocks_add(struct heap *h, u32 chunk)
+static void blocks_add(struct heap *h, struct region_blocks *b, u32 chunk)
 {
-	struct region_blocks *b = port_alloc(sizeof(*b));
 	u64 first = (u64)chunk * PMHEAP_PAGES_PER_CHUNK;
 	u32 i;
 
-	if (!b)
-		return -ENOMEM;
 	b->chunk = chunk;
 	for (i = 0; i < PMHEAP_PAGES_PER_CHUNK; i++) {
 		if (first + i < h->g.front_pages)
@@ -42,7 +39,29 @@ static int blocks_add(struct heap *h, u32 chunk)
 	}
 	b->next = h->block_list;
 	h->block_list = b;
-	return 0;
+}
+
+static int blocks_add_present(struct heap *h, u32 chunk)
+{
+	struct region_blocks *b = port_alloc(sizeof(*b));
+
+	if (b)
+		blocks_add(h, b, chunk);
+	return b ? 0 : -ENOMEM;
+}
+
+/* Memory comes first: a chunk that became metadata and is not in the list is of no use until the next attach. */
+static int blocks_add_another(struct heap *h)
+{
+	struct region_blocks *b = port_alloc(sizeof(*b));
+	u32 chunk;
+	int err = b ? chunks_take_meta(h, &chunk) : -ENOMEM;
+
+	if (err)
+		port_free(b);
+	else
+		blocks_add(h, b, chunk);
+	return err;
 }
 
 void blocks_free(struct heap *h)
@@ -66,7 +85,7 @@ static int blocks_load(struct heap *h)
 	for (c = 0; !err && c < h->g.chunks; c++)
 		if (h->chunk[c].state == PMHEAP_CHUNK_META &&
 		    (h->chunk[c].kind == PMHEAP_KIND_BLOCKS || c + 1 == geometry_front_chunks(&h->g)))
-			err = blocks_add(h, c);
+			err = blocks_add_present(h, c);
 	if (err)
 		blocks_free(h);
 	else
@@ -121,7 +140,6 @@ static void block_mark(struct heap *h, u32 block, u32 role, u32 slot)
 
 int block_alloc(struct heap *h, struct txn *t, u32 slot, u32 role, u32 *block)
 {
-	u32 chunk;
 	int err;
 
 	port_mutex_lock(&h->blocks);
@@ -130,9 +148,7 @@ int block_alloc(struct heap *h, struct txn *t, u32 slot, u32 role, u32 *block)
 		*block = blocks_pick(h);
 		if (*block != HEAP_NONE)
 			break;
-		err = chunks_take_meta(h, &chunk);
-		if (!err)
-			err = blocks_add(h, chunk);
+		err = blocks_add_another(h);
 	}
 	if (!err)
 		err = block_line_to(t, *block, role, slot);
