@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The command pmheap in the VM: command.py KERNEL [command | repair]
 
-command is all of it, on two NVDIMMs; repair is pmheap repair, on an NVDIMM, a virtio-pmem and a loop device. Prints TAP, the last test being that the guest ended well with a clean kernel log. What it runs has been built.
+command is all of it, on two NVDIMMs; repair is pmheap repair, on an NVDIMM, a virtio-pmem and a loop device. Prints
+TAP, the last test being that the guest ended well with a clean kernel log. What it runs has been built.
 """
 
 import sys
 import tempfile
+from pathlib import Path
 
 import product
 from device import show_end
@@ -25,10 +27,10 @@ def devices(what: str, scratch: str) -> dict:
 
 def main() -> int:
     kernel, what = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "command"
-    programs = (product.COMMAND, product.DEPGRAPH, product.HELLO)
+    programs = [(program, f"/usr/bin/{program.name}") for program in (product.COMMAND, product.DEPGRAPH, product.HELLO)]
     with tempfile.TemporaryDirectory() as scratch:
         result = VM(f"{what}-{kernel}", kernel=kernel, script=HERE / f"guest/{what}.sh",
-                    put=[(program, f"/usr/bin/{program.name}") for program in programs],
+                    put=[*programs, (Path("/usr/bin/cmp"), "/test/cmp")],
                     modules=[str(product.module(kernel))], timeout=300,
                     **devices(what, scratch)).run(on_line=lambda line: print(line, flush=True))
     return show_end(result)

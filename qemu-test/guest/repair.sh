@@ -30,8 +30,9 @@ says() { # CODE TEXT COMMAND...
 	[ $rc -eq "$code" ] && grep -q -e "$text" /tmp/answer
 }
 
-digest() { md5sum "$1" | cut -d ' ' -f 1; }
-is_still() { [ "$(digest "$dev")" = "$1" ]; }
+# A copy and diffutils' cmp: a checksum of a device takes twenty times as long here.
+keep() { cat "$dev" >/tmp/kept; }
+is_as_kept() { /test/cmp "$dev" /tmp/kept; }
 
 # ---- damage ----
 
@@ -62,8 +63,8 @@ find_places() {
 
 # A bit in each: superblock, slot, chunk of a pool, its page 0 and a page with objects, head of the pool, name.
 flip_bits() {
-	for at in 136 "$slot" $((chunks + owned * 64)) $((pages + owned * 512 * 64)) $((pages + owned * 512 * 64 + 192)) $((block * 4096 + 16)) \
-		$((root * 4096 + 68)) $((entry + 16)); do
+	for at in 136 "$slot" $((chunks + owned * 64)) $((pages + owned * 512 * 64)) $((pages + owned * 512 * 64 + 192)) \
+		$((block * 4096 + 16)) $((root * 4096 + 68)) $((entry + 16)); do
 		flip "$at"
 	done
 }
@@ -104,7 +105,8 @@ all_is_served() {
 all_but_a_name() {
 	pmheap attach "$dev" || return 1
 	pmheap names pmheap0 packages | grep -vxFf - /tmp/names >/tmp/gone
-	pmheap objects pmheap0 packages | cmp - /tmp/objects && [ "$(wc -l </tmp/gone)" -eq 1 ] && pmheap names pmheap0 hello | grep counter
+	pmheap objects pmheap0 packages | cmp - /tmp/objects && [ "$(wc -l </tmp/gone)" -eq 1 ] &&
+		pmheap names pmheap0 hello | grep counter
 	all=$?
 	cat /tmp/gone
 	pmheap detach pmheap0 && return $all
@@ -113,7 +115,7 @@ all_but_a_name() {
 # ---- repair ----
 
 comes_back() { # the undo file gives back what was there
-	pmheap repair "$dev" --revert $undo && is_still "$damaged"
+	pmheap repair "$dev" --revert $undo && is_as_kept
 }
 
 repairs() { rm -f $undo; says 0 "written; " pmheap repair "$dev" --yes --undo $undo; }
@@ -121,10 +123,10 @@ repairs() { rm -f $undo; says 0 "written; " pmheap repair "$dev" --yes --undo $u
 # Damaged by one of the above: told, not written, repaired, taken back, repaired again.
 goes_through() { # WHAT DAMAGE SERVED
 	$2
-	damaged=$(digest "$dev")
+	keep
 	shows "$1: check finds damage" says 1 damage pmheap check "$dev"
 	shows "$1: repair without --yes says what it would do" says 1 "--yes writes" pmheap repair "$dev" --undo $undo
-	shows "$1: and writes nothing" is_still "$damaged"
+	shows "$1: and writes nothing" is_as_kept
 	shows "$1: with --yes it is repaired" repairs
 	shows "$1: check is clean" says 0 clean pmheap check "$dev"
 	shows "$1: the undo file gives every byte back" comes_back
@@ -147,21 +149,21 @@ killed() { # MICROSECONDS
 # Killed at many places: what the undo file holds if it is whole is the way back, and the next repair the way on.
 survives_kills() {
 	early=0
-	for delay in 0 2000 10000; do
+	for delay in 0 5000; do
 		wipe_lines
-		damaged=$(digest "$dev")
+		keep
 		killed $delay
 		if grep -q ^end $undo; then
-			pmheap repair "$dev" --revert $undo --force && is_still "$damaged" || return 1
+			pmheap repair "$dev" --revert $undo --force && is_as_kept || return 1
 			killed $delay
 		else
-			says 2 "not a whole undo file" pmheap repair "$dev" --revert $undo && is_still "$damaged" || return 1
+			says 2 "not a whole undo file" pmheap repair "$dev" --revert $undo && is_as_kept || return 1
 		fi
 		pmheap repair "$dev" --yes --undo $undo.2 >/tmp/second || return 1
 		rm -f $undo.2
 		pmheap check "$dev" || return 1
 	done
-	echo "$early of at most 6 repairs were killed before their end"
+	echo "$early of at most 4 repairs were killed before their end"
 	[ $early -gt 0 ]
 }
 
@@ -177,14 +179,14 @@ refuses_read_only() {
 		says 1 damage pmheap check "$dev" && [ ! -e $undo ]
 	refused=$?
 	blockdev --setrw "$dev"
-	is_still "$damaged" && return $refused
+	is_as_kept && return $refused
 }
 
 refuses_without_undo() {
 	mkdir -p /tmp/full && mount -t tmpfs -o size=4k tmpfs /tmp/full
 	dd if=/dev/zero of=/tmp/full/fill bs=4096 count=2 2>/dev/null
 	says 1 "No space left on device; nothing is written" pmheap repair "$dev" --yes --undo /tmp/full/undo &&
-		is_still "$damaged" && [ ! -e /tmp/full/undo ]
+		is_as_kept && [ ! -e /tmp/full/undo ]
 	refused=$?
 	umount /tmp/full
 	return $refused
@@ -209,7 +211,7 @@ on_pmem() {
 	shows "after all that the module serves everything" all_is_served
 	wipe_lines
 	rm -f $undo
-	damaged=$(digest "$dev")
+	keep
 	shows "a read-only device is left alone" refuses_read_only
 	shows "no room for the undo file: nothing is written" refuses_without_undo
 	shows "with room it is repaired" repairs
@@ -220,7 +222,6 @@ on_virtio() {
 	dev=$other
 	shows "virtio-pmem: a region" sh -c "pmheap format $dev && pmheap attach $dev && hello pmheap0 && pmheap detach pmheap0"
 	find_places >/dev/null
-	goes_through "virtio-pmem, bits" flip_bits
 	goes_through "virtio-pmem, lines" wipe_lines
 	shows "virtio-pmem: attach" pmheap attach "$dev"
 	shows "virtio-pmem: the program goes on" counts_on pmheap0 2
@@ -231,7 +232,11 @@ on_loop() {
 	dev=/dev/loop0
 	shows "loop: a region in a file" sh -c "pmheap format file:/tmp/image --size 16M && hello file:/tmp/image && losetup $dev /tmp/image"
 	find_places >/dev/null
-	goes_through "loop, lines" wipe_lines
+	# Not all of goes_through: each page that is looked at is a request of its own there, and takes long.
+	wipe_lines
+	shows "loop: check finds damage" says 1 damage pmheap check $dev
+	shows "loop: it is repaired" repairs
+	shows "loop: check is clean" says 0 clean pmheap check $dev
 	shows "loop: let go" losetup -d $dev
 	shows "loop: the program goes on in the file" counts_on file:/tmp/image 2
 }
