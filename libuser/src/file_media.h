@@ -45,8 +45,8 @@ int file_media_map_at(struct file_media *m, void *addr, u64 off, u64 len, bool r
 
 /* Read a view's pages of a range: 0 or -EIO. */
 int file_media_load(struct file_media *m, u64 off, u64 len);
-/* The page at off as it stands on the medium, whatever the view has made of it; `to` is aligned to a page. */
-int file_media_source(struct file_media *m, u64 off, unsigned char *to);
+/* Pages from off on as they stand on the medium, whatever the view has made of them; all is aligned to pages. */
+int file_media_source(struct file_media *m, u64 off, unsigned char *to, u64 len);
 
 /* file_domain.c: PERSIST_CACHE or PERSIST_MEMORY for a device whose lines reach it by write-back. */
 u32 file_domain_level(dev_t dev);

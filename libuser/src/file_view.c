@@ -71,9 +71,9 @@ static bool view_read(struct file_media *m, u64 off, u64 len)
 	return source_read(m, m->base + off, off, len);
 }
 
-int file_media_source(struct file_media *m, u64 off, unsigned char *to)
+int file_media_source(struct file_media *m, u64 off, unsigned char *to, u64 len)
 {
-	return source_read(m, to, off, VIEW_PAGE) ? 0 : -EIO;
+	return source_read(m, to, off, len) ? 0 : -EIO;
 }
 
 static void view_load_from(struct file_media *m, u64 first)

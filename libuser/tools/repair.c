@@ -63,19 +63,31 @@ static int page_changes(struct file_media *view, uint64_t at, const unsigned cha
 	return rc;
 }
 
+#define AT_ONCE 16U	/* pages a read: on a device without DAX each read is a request of its own */
+
+/* How many pages from this one on have been looked at, and may have been changed. */
+static uint64_t pages_read(const struct file_media *view, uint64_t page)
+{
+	uint64_t n = 0;
+
+	while (n < AT_ONCE && page + n < view->p.size / VIEW_PAGE && view->page[page + n] == VIEW_READ)
+		n++;
+	return n;
+}
+
 static int changes(struct file_media *view, struct undo *u)
 {
-	unsigned char *was = aligned_alloc(VIEW_PAGE, VIEW_PAGE);
-	uint64_t page;
+	unsigned char *was = aligned_alloc(VIEW_PAGE, AT_ONCE * VIEW_PAGE);
+	uint64_t page, i, n;
 	int rc = was ? 0 : -ENOMEM;
 
 	u->size = view->p.size;
-	for (page = 0; !rc && page < view->p.size / VIEW_PAGE; page++) {
-		if (view->page[page] != VIEW_READ)
-			continue;
-		rc = file_media_source(view, page * VIEW_PAGE, was);
-		if (!rc)
-			rc = page_changes(view, page * VIEW_PAGE, was, u);
+	for (page = 0; !rc && page < view->p.size / VIEW_PAGE; page += n ? n : 1) {
+		n = pages_read(view, page);
+		if (n)
+			rc = file_media_source(view, page * VIEW_PAGE, was, n * VIEW_PAGE);
+		for (i = 0; !rc && i < n; i++)
+			rc = page_changes(view, (page + i) * VIEW_PAGE, was + i * VIEW_PAGE, u);
 	}
 	free(was);
 	return rc;
