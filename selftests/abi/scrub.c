@@ -115,7 +115,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-TEST_F_TIMEOUT(scrub, rounds_beside_vectors_find_nothing, 120)
+TEST_F_TIMEOUT(scrub, rounds_beside_vectors_find_nothing, 1800)
 {
 	struct pmheap_scrub s;
 	pthread_t t;
