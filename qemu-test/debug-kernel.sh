@@ -64,7 +64,8 @@ place() {
 	rm -rf "${dir:?}/lib"
 	make -s -C "$tree" CC=gcc-12 INSTALL_MOD_PATH="$dir" modules_install
 	rm -f "$dir/lib/modules/$release"/{build,source}
-	cp "$tree/vmlinux" "$dir/vmlinux"
+	rm -f "$dir/vmlinux"
+	cp "$tree/arch/x86/boot/bzImage" "$dir/vmlinuz"  # with KASAN the ELF kernel does not boot by PVH
 	ln -sfn linux "$dir/headers"
 	wanted >"$dir/config"
 	echo "$release" >"$dir/release"
@@ -81,7 +82,7 @@ rm -f "$dir/release"
 unpack
 configure
 echo "debug-kernel.sh: building the $kind kernel, which takes a while; $dir/build.log" >&2
-make -C "$tree" CC=gcc-12 -j"$(nproc)" vmlinux modules >"$dir/build.log" 2>&1 ||
+make -C "$tree" CC=gcc-12 -j"$(nproc)" bzImage modules >"$dir/build.log" 2>&1 ||
 	{ tail -20 "$dir/build.log" >&2; exit 1; }
 place
 echo "debug-kernel.sh: $kind is $(<"$dir/release")" >&2
