@@ -30,7 +30,7 @@ def main() -> int:
     programs = [(program, f"/usr/bin/{program.name}") for program in (product.COMMAND, product.DEPGRAPH, product.HELLO)]
     with tempfile.TemporaryDirectory() as scratch:
         result = VM(f"{what}-{kernel}", kernel=kernel, script=HERE / f"guest/{what}.sh",
-                    put=[*programs, (Path("/usr/bin/cmp"), "/test/cmp")],
+                    put=[*programs, (Path("/usr/bin/cmp"), "/test/cmp"), (HERE / "guest/tap.sh", "/test/tap.sh")],
                     modules=[str(product.module(kernel))], timeout=300,
                     **devices(what, scratch)).run(on_line=lambda line: print(line, flush=True))
     return show_end(result)

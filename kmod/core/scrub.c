@@ -106,25 +106,31 @@ static int chunk_line_check(struct scrub *x, u32 chunk, const struct region_chun
 	return 0;
 }
 
-/*
- * In a free list. Its contents are read without a lock: whoever takes it in the meantime raises its tenure before he
- * stores into it.
- */
+/* In a free list. */
 static int free_chunk(struct scrub *x, u32 chunk, const struct region_chunk *was)
 {
 	struct heap *h = x->h;
 	struct pmheap_media_chunk c;
-	bool same, zero;
-	void *page;
-	int err;
+	bool same;
 
 	port_mutex_lock(&h->chunks);
 	same = chunk_same(was, &h->chunk[chunk]) && h->chunk[chunk].next != HEAP_MOVING;
-	err = same ? chunk_line_check(x, chunk, was, &c) : -EBUSY;
+	if (same)
+		chunk_line_check(x, chunk, was, &c);
 	port_mutex_unlock(&h->chunks);
-	if (err || was->state != PMHEAP_CHUNK_FREE || !x->s->contents)
-		return err == -EBUSY ? err : 0;
-	page = port_alloc(PMHEAP_PAGE);
+	return same ? 0 : -EBUSY;
+}
+
+/*
+ * The bytes of a FREE chunk, without any lock: whoever takes it in the meantime raises its tenure before he stores
+ * into it, and then what was read says nothing.
+ */
+static int contents_check(struct scrub *x, u32 chunk, const struct region_chunk *was)
+{
+	struct heap *h = x->h;
+	void *page = port_alloc(PMHEAP_PAGE);
+	bool same, zero;
+
 	if (!page)
 		return -ENOMEM;
 	zero = law_chunk_zero(&x->laws, chunk, page);
@@ -179,24 +185,37 @@ static int owned_chunk(struct scrub *x, u32 chunk, const struct region_chunk *wa
 	return err;
 }
 
-static int chunk_check(struct scrub *x, u32 chunk)
+/* *now: what the chunk is, as long as nobody takes it. */
+static int chunk_check(struct scrub *x, u32 chunk, struct region_chunk *now)
 {
 	struct pmheap_media_chunk c;
-	struct region_chunk now;
-	int err = chunk_look(x->h, chunk, &now);
+	int err = chunk_look(x->h, chunk, now);
 
 	if (err)
 		return err;
 	x->r->chunks++;
 	x->r->read += PMHEAP_LINE;
-	if (now.state == PMHEAP_CHUNK_OWNED)
-		err = owned_chunk(x, chunk, &now);
-	else if (now.state == PMHEAP_CHUNK_META)
-		chunk_line_check(x, chunk, &now, &c);
-	else if (now.state == PMHEAP_CHUNK_QUARANTINED)
+	if (now->state == PMHEAP_CHUNK_OWNED)
+		err = owned_chunk(x, chunk, now);
+	else if (now->state == PMHEAP_CHUNK_META)
+		chunk_line_check(x, chunk, now, &c);
+	else if (now->state == PMHEAP_CHUNK_QUARANTINED)
 		err = bad_chunk(x, chunk);
 	else
-		err = free_chunk(x, chunk, &now);
+		err = free_chunk(x, chunk, now);
+	return err;
+}
+
+static int chunk_step(struct scrub *x, u32 chunk)
+{
+	struct region_chunk now;
+	int err;
+
+	port_mutex_lock(&x->h->pools);
+	err = chunk_check(x, chunk, &now);
+	port_mutex_unlock(&x->h->pools);
+	if (!err && now.state == PMHEAP_CHUNK_FREE && x->s->contents)
+		err = contents_check(x, chunk, &now);
 	return err;
 }
 
@@ -247,8 +266,10 @@ static int step(struct scrub *x, u64 at)
 		x->r->read += 4 * PMHEAP_SUPER_LINES * PMHEAP_LINE;
 		return 0;
 	}
+	if (at <= h->g.chunks)
+		return chunk_step(x, (u32)(at - 1));
 	port_mutex_lock(&h->pools);
-	err = at <= h->g.chunks ? chunk_check(x, (u32)(at - 1)) : slot_check(x, (u32)(at - 1 - h->g.chunks));
+	err = slot_check(x, (u32)(at - 1 - h->g.chunks));
 	port_mutex_unlock(&h->pools);
 	return err;
 }

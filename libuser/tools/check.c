@@ -214,7 +214,7 @@ static int check_media(const struct tool *t, const char *path, struct file_media
 }
 
 /* A region that the kernel has is spelled as one; anything else is a path. */
-static int check_attached(const struct tool *t, const char *spelling)
+static int check_attached(const struct tool *t, const char *spelling, bool missing)
 {
 	struct region *r;
 	int rc = region_open(spelling, REGION_RDONLY, &r);
@@ -224,6 +224,8 @@ static int check_attached(const struct tool *t, const char *spelling)
 		region_close(r);
 		return rc;
 	}
+	if (rc == -EINVAL && missing && strchr(spelling, '/'))
+		return cannot_look(t, spelling, -ENOENT);
 	if (rc != -EINVAL) {
 		region_failed(t, spelling, rc);
 		return EXIT_USAGE;
@@ -243,7 +245,7 @@ int run_check(struct tool *t)
 	if (rc)
 		return cannot_look(t, path, rc);
 	if (!target.file_spelling && (target.kind == TARGET_MISSING || target.kind == TARGET_OTHER))
-		return check_attached(t, path);
+		return check_attached(t, path, target.kind == TARGET_MISSING);
 	if (t->given & (OPT_RATE | OPT_QUICK)) {
 		complain(t, "%s: --rate and --quick are for regions in use", path);
 		return EXIT_USAGE;

@@ -41,12 +41,10 @@ static int cannot_repair(const struct tool *t, const char *path, int rc)
 {
 	if (rc == -EBUSY)
 		complain(t, "%s: in use (attached, mounted, or open in a program); repair is for regions at rest", path);
-	else if (rc == -ENODEV)
-		complain(t, "%s: there is no region on it", path);
 	else if (rc == -EROFS)
 		complain(t, "%s: it has features that this version may not write to", path);
 	else
-		failed(t, path, rc);
+		file_failed(t, path, rc);
 	return rc == -EUCLEAN ? EXIT_FAILED : EXIT_USAGE;
 }
 
@@ -285,6 +283,8 @@ int run_repair(struct tool *t)
 
 	if (rc)
 		return cannot_repair(t, path, rc);
+	if (target.kind == TARGET_MISSING && strchr(path, '/'))
+		return cannot_repair(t, path, -ENOENT);
 	if (target.kind != TARGET_FILE && target.kind != TARGET_DEVICE) {
 		complain(t, "%s: repair takes a device that is not attached, or an image", t->args[0]);
 		return EXIT_USAGE;

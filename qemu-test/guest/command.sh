@@ -2,22 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The command pmheap on two NVDIMMs, one with a region and one with what another program left there. TAP.
-n=0 status=0
+. /test/tap.sh
 set -- $NVDIMMS
 ours=$1 foreign=$2
-
-shows() { # WHAT COMMAND...
-	what=$1
-	shift
-	n=$((n + 1))
-	if "$@" >/tmp/said 2>&1; then
-		echo "ok $n - $what"
-	else
-		status=1
-		echo "not ok $n - $what"
-		sed 's/^/# /' /tmp/said
-	fi
-}
 
 digest() { sha256sum "$1" | cut -d ' ' -f 1; }
 
@@ -62,25 +49,8 @@ formats() { uuid=$(pmheap format "$ours" --label fruit) && uuid=${uuid#uuid:} &&
 
 # ---- check of a region in use ----
 
-says() { # TEXT COMMAND...
-	text=$1
-	shift
-	"$@" >/tmp/answer 2>&1
-	rc=$?
-	cat /tmp/answer
-	grep -q "$text" /tmp/answer && return $rc
-	return 99
-}
-
-fails_with() { # CODE TEXT COMMAND...
-	code=$1
-	shift
-	says "$@"
-	[ $? -eq "$code" ]
-}
-
 covers_all() {
-	says '"damages":0,"covered":{"steps":[0-9]*,"done":[0-9]*,"busy":0,' pmheap check pmheap0 --json &&
+	says 0 '"damages":0,"covered":{"steps":[0-9]*,"done":[0-9]*,"busy":0,' pmheap check pmheap0 --json &&
 		[ "$(sed 's/.*"steps":\([0-9]*\),"done":\([0-9]*\),.*/\1/' /tmp/answer)" = "$(sed 's/.*"done":\([0-9]*\),.*/\1/' /tmp/answer)" ]
 }
 
@@ -104,8 +74,8 @@ damage_a_line() {
 	printf '\001' | dd of="$ours" bs=1 seek=$line conv=notrunc 2>/dev/null && pmheap attach "$ours"
 }
 
-finds_the_line() { fails_with 1 "damage *a line fails its seal (at $line)" pmheap check pmheap0 --quick; }
-finds_it_as_json() { fails_with 1 "\"findings\":\[{\"kind\":\"damage\",\"what\":\"[^\"]*\",\"where\":$line}\]" pmheap check pmheap0 --json; }
+finds_the_line() { says 1 "damage *a line fails its seal (at $line)" pmheap check pmheap0 --quick; }
+finds_it_as_json() { says 1 "\"findings\":\[{\"kind\":\"damage\",\"what\":\"[^\"]*\",\"where\":$line}\]" pmheap check pmheap0 --json; }
 
 # What a namespace within a namespace would have there.
 printf 'NVDIMM_PFN_INFO\0' | dd of="$foreign" bs=1 seek=4096 conv=notrunc 2>/dev/null
@@ -125,12 +95,12 @@ shows "and with --force as well" refuses 1 "in use" "$ours" pmheap format "$ours
 shows "list agrees with sysfs" list_agrees_with_sysfs
 shows "info agrees with sysfs, by name, UUID and label" info_agrees_with_sysfs
 shows "create on a region" pmheap create pmheap0 pool --quota 4M
-shows "check of a region in use is clean" says "^clean" pmheap check pmheap0
+shows "check of a region in use is clean" says 0 "^clean" pmheap check pmheap0
 shows "it covers all, and says so as JSON" covers_all
-shows "and by other names" says "^clean" pmheap check "uuid:$uuid" --rate 0 --quick
+shows "and by other names" says 0 "^clean" pmheap check "uuid:$uuid" --rate 0 --quick
 shows "check that is interrupted tells what it covered" is_interrupted
-shows "check --list is for regions at rest" fails_with 2 "for regions at rest" pmheap check pmheap0 --list
-shows "check of the device names the region's way" fails_with 2 "then name the region" pmheap check "$ours"
+shows "check --list is for regions at rest" says 2 "for regions at rest" pmheap check pmheap0 --list
+shows "check of the device names the region's way" says 2 "then name the region" pmheap check "$ours"
 shows "destroy" pmheap destroy pmheap0 pool
 shows "detach by label" pmheap detach label:fruit
 shows "no region is left" has_no_regions
@@ -141,7 +111,7 @@ shows "a line is damaged, and attach does not see it" damage_a_line
 shows "check of the region in use finds it" finds_the_line
 shows "and tells it as JSON" finds_it_as_json
 shows "detach of the damaged region" pmheap detach pmheap0
-shows "check at rest finds it, too" fails_with 1 "(at $line)" pmheap check "$ours"
+shows "check at rest finds it, too" says 1 "(at $line)" pmheap check "$ours"
 shows "repair mends it" pmheap repair "$ours" --yes
 shows "then it is clean" pmheap check "$ours"
 shows "--force formats the foreign device" pmheap format "$foreign" --force

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cpus.h"
+#include "engine.h"
 #include "fixture.h"
 
 #define MIB (1ULL << 20)
@@ -187,11 +188,6 @@ static void test_large(void)
 
 /* ---- damage ---- */
 
-static void geometry(const struct fixture *f, struct pmheap_media_geometry *g)
-{
-	memcpy(g, f->m->now + 2 * PMHEAP_LINE, sizeof(*g));
-}
-
 /*
  * A flipped bit that the check at rest sees, scrub sees, and the other way round. Epochs, the log and page lines that
  * mean nothing are left out by both alike.
@@ -214,22 +210,22 @@ static u32 flip(struct fixture *f, u64 line, u64 *seed)
 
 static void test_flips(void)
 {
-	struct pmheap_media_geometry g;
+	struct geometry g;
 	struct fixture f;
 	u64 seed = 5, line, first, end;
 	u32 n = 0, found = 0;
 
 	fixture_history(&f);
 	fill_others(&f);
-	geometry(&f, &g);
-	first = le64_to_cpu(g.page_table) / PMHEAP_LINE;
-	end = first + (u64)le32_to_cpu(g.chunks) * PMHEAP_PAGES_PER_CHUNK;
+	EXPECT_EQ(geometry_of(SIZE, &g), 0);
+	first = g.page_table / PMHEAP_LINE;
+	end = first + (u64)g.chunks * PMHEAP_PAGES_PER_CHUNK;
 	for (line = 0; line < end; line += line < first ? 1 + rnd(&seed, 8) : 1 + rnd(&seed, 120)) {
 		found += flip(&f, line, &seed);
 		n++;
 	}
-	for (line = 0; line < le32_to_cpu(g.chunks); line++)
-		found += flip(&f, le64_to_cpu(g.chunk_table) / PMHEAP_LINE + line, &seed);
+	for (line = 0; line < g.chunks; line++)
+		found += flip(&f, g.chunk_table / PMHEAP_LINE + line, &seed);
 	printf("# %u flips, %u seen\n", n, found);
 	EXPECT(found > 100);
 	EXPECT_EQ(scrub(&f), 0);
@@ -239,15 +235,15 @@ static void test_flips(void)
 /* Blocks: every line of those in use. */
 static void test_flips_in_blocks(void)
 {
-	struct pmheap_media_geometry g;
+	struct geometry g;
 	struct fixture f;
 	u64 seed = 6, first, page;
 	u32 found = 0, n = 0;
 
 	fixture_history(&f);
 	fill_others(&f);
-	geometry(&f, &g);
-	first = le32_to_cpu(g.front_pages);
+	EXPECT_EQ(geometry_of(SIZE, &g), 0);
+	first = g.front_pages;
 	for (page = first; page < first + 60; page++, n++)
 		found += flip(&f, page * PMHEAP_LINES_PER_PAGE + rnd(&seed, PMHEAP_LINES_PER_PAGE), &seed);
 	printf("# %u flips, %u seen\n", n, found);
@@ -258,22 +254,11 @@ static void test_flips_in_blocks(void)
 
 /* ---- forged lines: the seal holds, and the engine knows better ---- */
 
-static u32 region_seed(const struct fixture *f)
-{
-	__le64 w[2];
-
-	memcpy(w, f->m->now + PMHEAP_LINE, sizeof(w));
-	return port_crc32c_word(port_crc32c_word(~0U, le64_to_cpu(w[0])), le64_to_cpu(w[1]));
-}
-
-static void seal(struct fixture *f, u64 at)
+static void seal(struct fixture *f, u32 seed, u64 at)
 {
 	struct pmheap_media_line *l = (void *)(f->m->now + at);
-	u32 crc = port_crc32c_word(port_crc32c_word(region_seed(f), at / PMHEAP_LINE), le32_to_cpu(l->version)), i;
 
-	for (i = 0; i < 7; i++)
-		crc = port_crc32c_word(crc, le64_to_cpu(l->word[i]));
-	l->crc = cpu_to_le32(crc);
+	line_seal(seed, at / PMHEAP_LINE, l, le32_to_cpu(l->version));
 }
 
 static void forge(struct fixture *f, u64 at, u32 byte, u8 value)
@@ -284,29 +269,9 @@ static void forge(struct fixture *f, u64 at, u32 byte, u8 value)
 	if (f->m->now[at + byte] == value)
 		value++;
 	f->m->now[at + byte] = value;
-	seal(f, at);
+	seal(f, f->h->seed, at);
 	EXPECT(scrub(f) > 0);
 	memcpy(f->m->now + at, &was, sizeof(was));
-}
-
-static u64 chunk_line(struct fixture *f, u64 off)
-{
-	struct pmheap_media_geometry g;
-	u64 at;
-
-	geometry(f, &g);
-	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
-	return le64_to_cpu(g.chunk_table) + at / PMHEAP_CHUNK * PMHEAP_LINE;
-}
-
-static u64 page_line(struct fixture *f, u64 off)
-{
-	struct pmheap_media_geometry g;
-	u64 at;
-
-	geometry(f, &g);
-	EXPECT_EQ(heap_pool_chunk(f->pool, off / PMHEAP_CHUNK, &at), 0);
-	return le64_to_cpu(g.page_table) + (at + off % PMHEAP_CHUNK) / PMHEAP_PAGE * PMHEAP_LINE;
 }
 
 #define AT(type, field) ((u32)offsetof(struct pmheap_media_##type, field))
@@ -324,34 +289,34 @@ static void test_forged_chunks_and_pages(void)
 	EXPECT_EQ(name_object(&f, "small", small, 0) | name_object(&f, "extent", extent, 0) |
 		  name_object(&f, "big", huge, 0), 0);
 	EXPECT_EQ(scrub(&f), 0);
-	forge(&f, chunk_line(&f, small), AT(chunk, state), PMHEAP_CHUNK_FREE);
-	forge(&f, chunk_line(&f, small), AT(chunk, pool), 1);
-	forge(&f, chunk_line(&f, small), AT(chunk, logical), 9);
-	forge(&f, chunk_line(&f, small), AT(chunk, tenure), 200);
-	forge(&f, chunk_line(&f, huge), AT(chunk, pages) + 1, 1);
-	forge(&f, chunk_line(&f, huge), AT(chunk, names), 2);
-	forge(&f, chunk_line(&f, huge), AT(chunk, names), 0);
-	forge(&f, page_line(&f, small), AT(page, kind), PMHEAP_PAGE_FREE);
-	forge(&f, page_line(&f, small), AT(page, bits) + 3, 1);
-	forge(&f, page_line(&f, small), AT(page, class), 9);
-	forge(&f, page_line(&f, small), AT(page, names), 0);
-	forge(&f, page_line(&f, small), AT(page, names), 9);
-	forge(&f, page_line(&f, small), AT(page, tenure), 77);
-	forge(&f, page_line(&f, small), AT(page, type), 1);
-	forge(&f, page_line(&f, extent), AT(page, pages), 3);
-	forge(&f, page_line(&f, extent), AT(page, names), 0);
-	forge(&f, page_line(&f, extent), AT(page, tenure), 77);
+	forge(&f, chunk_line_of(&f, small), AT(chunk, state), PMHEAP_CHUNK_FREE);
+	forge(&f, chunk_line_of(&f, small), AT(chunk, pool), 1);
+	forge(&f, chunk_line_of(&f, small), AT(chunk, logical), 9);
+	forge(&f, chunk_line_of(&f, small), AT(chunk, tenure), 200);
+	forge(&f, chunk_line_of(&f, huge), AT(chunk, pages) + 1, 1);
+	forge(&f, chunk_line_of(&f, huge), AT(chunk, names), 2);
+	forge(&f, chunk_line_of(&f, huge), AT(chunk, names), 0);
+	forge(&f, page_line_of(&f, small), AT(page, kind), PMHEAP_PAGE_FREE);
+	forge(&f, page_line_of(&f, small), AT(page, bits) + 3, 1);
+	forge(&f, page_line_of(&f, small), AT(page, class), 9);
+	forge(&f, page_line_of(&f, small), AT(page, names), 0);
+	forge(&f, page_line_of(&f, small), AT(page, names), 9);
+	forge(&f, page_line_of(&f, small), AT(page, tenure), 77);
+	forge(&f, page_line_of(&f, small), AT(page, type), 1);
+	forge(&f, page_line_of(&f, extent), AT(page, pages), 3);
+	forge(&f, page_line_of(&f, extent), AT(page, names), 0);
+	forge(&f, page_line_of(&f, extent), AT(page, tenure), 77);
 	EXPECT_EQ(scrub(&f), 0);
 	fixture_close(&f);
 }
 
 static u64 pool_block(struct fixture *f, u32 slot)
 {
-	struct pmheap_media_geometry g;
+	struct geometry g;
 	struct pmheap_media_slot s;
 
-	geometry(f, &g);
-	memcpy(&s, f->m->now + le64_to_cpu(g.pool_table) + slot * PMHEAP_LINE, sizeof(s));
+	EXPECT_EQ(geometry_of(SIZE, &g), 0);
+	memcpy(&s, f->m->now + g.pool_table + slot * PMHEAP_LINE, sizeof(s));
 	return (u64)le32_to_cpu(s.block) * PMHEAP_PAGE;
 }
 
@@ -365,19 +330,19 @@ static u64 name_root(struct fixture *f, u32 slot)
 
 static void test_forged_pools_and_names(void)
 {
-	struct pmheap_media_geometry g;
+	struct geometry g;
 	struct pmheap_media_name e;
 	struct fixture f;
 	u64 head, root, at, page;
 	u32 i;
 
 	fixture_history(&f);
-	geometry(&f, &g);
+	EXPECT_EQ(geometry_of(SIZE, &g), 0);
 	head = pool_block(&f, 0);
 	root = name_root(&f, 0);
-	page = le64_to_cpu(g.page_table) + root / PMHEAP_PAGE * PMHEAP_LINE;
-	forge(&f, le64_to_cpu(g.pool_table), AT(slot, block), 3);
-	forge(&f, le64_to_cpu(g.pool_table), 0, PMHEAP_POOL_DYING);
+	page = g.page_table + root / PMHEAP_PAGE * PMHEAP_LINE;
+	forge(&f, g.pool_table, AT(slot, block), 3);
+	forge(&f, g.pool_table, 0, PMHEAP_POOL_DYING);
 	forge(&f, head, AT(pool, quota) + 3, 3);
 	forge(&f, head, AT(pool, role), PMHEAP_ROLE_TYPES);
 	forge(&f, head + PMHEAP_LINE, AT(pool_more, types), 3);
@@ -405,16 +370,16 @@ static void test_forged_pools_and_names(void)
 static void test_forged_kind(void)
 {
 	struct heap_check_report r;
-	struct pmheap_media_geometry g;
+	struct geometry g;
 	struct pmheap_media_chunk c;
 	struct heap_info info;
 	struct fixture f;
 	char name[16];
 	u64 at, off;
-	u32 i = 0;
+	u32 i = 0, seed;
 
 	fixture_open(&f, SIZE);
-	geometry(&f, &g);
+	EXPECT_EQ(geometry_of(SIZE, &g), 0);
 	off = must_reserve(&f, 100, 0);
 	EXPECT_EQ(publish(&f, off), 0);
 	do {
@@ -422,16 +387,17 @@ static void test_forged_kind(void)
 		EXPECT_EQ(name_object(&f, name, off, 0), 0);
 		heap_get_info(f.h, &info);
 	} while (info.chunks_meta < 2);
-	at = le64_to_cpu(g.chunk_table);
+	at = g.chunk_table;
 	do {
 		at += PMHEAP_LINE;
 		memcpy(&c, f.m->now + at, sizeof(c));
 	} while (c.state != PMHEAP_CHUNK_META);
 	EXPECT_EQ(scrub(&f), 0);
 	forge(&f, at, AT(chunk, kind), PMHEAP_KIND_DATA);
+	seed = f.h->seed;
 	fixture_detach(&f, true);
 	f.m->now[at + AT(chunk, kind)] = PMHEAP_KIND_DATA;
-	seal(&f, at);
+	seal(&f, seed, at);
 	EXPECT(image_damages(f.m->now, SIZE, false, &r) > 0);
 	fixture_attach(&f);
 	heap_get_info(f.h, &info);
@@ -474,16 +440,16 @@ static void test_errors(void)
 
 static void test_unreadable(void)
 {
-	struct pmheap_media_geometry g;
+	struct geometry g;
 	struct fixture f;
 	u32 i;
 
 	fixture_history(&f);
 	fill_others(&f);
-	geometry(&f, &g);
+	EXPECT_EQ(geometry_of(SIZE, &g), 0);
 	{
-		const u64 bad[] = { 0, le64_to_cpu(g.pool_table), le64_to_cpu(g.chunk_table) + 3 * PMHEAP_LINE,
-				    page_line(&f, 5 * PMHEAP_CHUNK), pool_block(&f, 0), name_root(&f, 0), pool_block(&f, 1) };
+		const u64 bad[] = { 0, g.pool_table, g.chunk_table + 3 * PMHEAP_LINE,
+				    page_line_of(&f, 5 * PMHEAP_CHUNK), pool_block(&f, 0), name_root(&f, 0), pool_block(&f, 1) };
 
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
 			f.m->bad_from = bad[i];

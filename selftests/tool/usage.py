@@ -48,6 +48,8 @@ WRONG = (
     (("names", "file:region"), "usage: pmheap names"),
     (("stat", "file:region"), "usage: pmheap stat"),
     (("check",), "usage: pmheap check"),
+    (("check", "./missing"), "./missing: no such file"),
+    (("repair", "./missing"), "./missing: no such file"),
     (("lab",), "usage: pmheap lab"),
     (("version", "more"), "usage: pmheap version"),
 )
