@@ -283,7 +283,8 @@ static void format_crash(struct medium *m, void *arg)
 			EXPECT_EQ(heap_attach(&m->image->p, &h), 0);
 			heap_get_info(h, &info);
 			EXPECT_EQ(info.pools, !strcmp(info.label, "test"));	/* the old one, whole */
-			heap_detach(h, true);
+			heap_detach(h, true);		/* a superblock that was not there is again */
+			EXPECT_EQ(image_damages(m->image->now, m->p.size, true, NULL), 0);
 		}
 		medium_undo(m->image);
 	}
@@ -316,7 +317,19 @@ static void test_former_log(void)
 	fixture_close(&f);
 }
 
-/* What is there once format has returned, whatever is still pending: both superblocks, and no pool. */
+/* Of the blocks of the front area, what is not zero. A new region has used none of them. */
+static u64 blocks_used(const struct medium *m)
+{
+	struct geometry g;
+	u64 at, used = 0;
+
+	EXPECT_EQ(geometry_of(m->p.size, &g), 0);
+	for (at = (u64)g.front_pages * PMHEAP_PAGE; at < (u64)geometry_front_chunks(&g) * PMHEAP_CHUNK; at++)
+		used += m->now[at] != 0;
+	return used;
+}
+
+/* What is there once format has returned, whatever is still pending: both superblocks, no pool, and no old block. */
 static void formatted(struct medium *m, u64 *seed)
 {
 	struct heap_info info;
@@ -324,6 +337,7 @@ static void formatted(struct medium *m, u64 *seed)
 
 	medium_undo_begin(m->image);
 	medium_survive(m, SURVIVE_NONE, 0, seed);
+	EXPECT_EQ(blocks_used(m->image), 0);
 	EXPECT_EQ(heap_attach(&m->image->p, &h), 0);
 	heap_get_info(h, &info);
 	EXPECT_EQ(info.pools, 0);
@@ -342,6 +356,7 @@ static void test_format_crashes(void)
 	fixture_open(&f, 16 * MIB);
 	EXPECT_EQ(publish(&f, must_reserve(&f, 1000, 3)), 0);
 	fixture_detach(&f, true);
+	EXPECT(blocks_used(f.m) > 0);
 	medium_track(f.m);
 	f.m->arg = &seed;
 	f.m->on_fence = format_crash;
