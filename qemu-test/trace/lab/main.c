@@ -125,6 +125,8 @@ static int explore(const struct options *o)
 	x.wanted_points = points;
 	if (!x.o.per_point)
 		x.o.per_point = per_point(o, points);
+	if (o->mutant || !o->images)
+		x.o.per_point = 0;	/* only mutants */
 	for (i = 0; i < x.t.header->records; i += record_rooms(&x.t.record[i])) {
 		if (next < mu.n && mu.record[next] == i) {
 			mutant_try(&x, &mu, i);

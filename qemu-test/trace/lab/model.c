@@ -221,6 +221,15 @@ void model_suspect_line(struct model *m, u64 off)
 	lines_add(&m->suspect, (u32)(off / PMHEAP_LINE));
 }
 
+bool model_suspects_certain(const struct model *m)
+{
+	size_t i = 0;
+
+	while (i < m->suspect.n && !m->line[m->suspect.no[i]].first)
+		i++;
+	return m->suspect.n && i == m->suspect.n;
+}
+
 static bool listed(const struct line_list *l, u32 no)
 {
 	u32 i = 0;

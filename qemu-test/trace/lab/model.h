@@ -55,6 +55,8 @@ bool model_fence(struct model *m, u32 cpu);
 /* The fence, or the write-back, is left out: remember what it was for. */
 void model_suspect_fence(struct model *m, u32 cpu);
 void model_suspect_line(struct model *m, u64 off);
+/* There were some, and nothing in their lines is pending any more. */
+bool model_suspects_certain(const struct model *m);
 /* A crash point has been looked at: what is recent begins anew. */
 void model_point(struct model *m);
 
