@@ -41,23 +41,6 @@ static bool relies(const struct lab *x, const struct trace_record *r)
 	return r->type == TRACE_STORE || (r->type == TRACE_STREAM && record_place(x, r) != PLACE_OTHER);
 }
 
-/* The CPU writes the line back once more before its next fence. */
-static bool writeback_useless(const struct lab *x, u64 i)
-{
-	const struct trace_record *r = &x->t.record[i], *next;
-
-	for (i++; i < x->t.header->records; i += record_rooms(next)) {
-		next = &x->t.record[i];
-		if (next->cpu != r->cpu)
-			continue;
-		if (next->type == TRACE_WRITEBACK && next->off == r->off)
-			return true;
-		if (drains(next))
-			return false;
-	}
-	return false;
-}
-
 #define SEQUENCE 0xffffffffffffULL	/* of a lane's word: generation and index; 0 begins an epoch */
 
 static u64 lane_of(const struct lab *x, const struct trace_record *r)
@@ -72,21 +55,167 @@ static u64 lane_of(const struct lab *x, const struct trace_record *r)
 	return (off - geometry_log(&g, 0, 0)) / (geometry_log(&g, 1, 0) - geometry_log(&g, 0, 0));
 }
 
-/* The lane's next record comes before a program stores to a word by itself, which `settled` is for. */
-static bool settled_useless(const struct lab *x, u64 i)
+#define RETIRED 8U		/* byte of a lane's header line */
+#define TRAILER 56U		/* byte of a sealed line */
+#define ANY_LOG ~0ULL
+
+/* Half logs are counted through all lanes. A lane's first generation is in its first half, and so on in turns. */
+static u64 log_of(u64 lane, u64 generation)
 {
-	u64 lane = lane_of(x, &x->t.record[i]);
-	const struct trace_record *next;
+	return 1ULL << (lane * 2 + (generation + 1) % 2);
+}
+
+/* Half logs, bit by bit, in which a line's trailer was written before the record at i. No two trailers are alike. */
+static u64 logs_with(const struct lab *x, u64 i, u64 trailer)
+{
+	const struct trace_record *r;
+	struct geometry g;
+	u64 logs = 0, k;
+
+	if (geometry_of(x->t.size, &g))
+		return 0;
+	for (k = 0; k < i; k += record_rooms(r)) {
+		r = &x->t.record[k];
+		if (r->type == TRACE_STREAM && r->value == trailer && record_place(x, r) == PLACE_LOG)
+			logs |= 1ULL << (r->off - x->t.at - geometry_log(&g, 0, 0)) / (g.half_lines * PMHEAP_LINE);
+	}
+	return logs;
+}
+
+/* Which have all that is pending in a line of the tables; ANY_LOG: not known, or it is no such line. */
+static u64 logs_of_line(const struct lab *x, u64 i, u64 off)
+{
+	u64 logs = 0, found;
+	struct geometry g;
+	u32 at;
+
+	if (geometry_of(x->t.size, &g) || off >= (u64)geometry_front_chunks(&g) * PMHEAP_CHUNK)
+		return ANY_LOG;
+	for (at = x->model.line[off / PMHEAP_LINE].first; at; at = x->model.piece[at - 1].next) {
+		if (x->model.piece[at - 1].at != TRAILER)
+			continue;
+		found = logs_with(x, i, x->model.piece[at - 1].value);
+		if (!found)
+			return ANY_LOG;
+		logs |= found;
+	}
+	return logs ? logs : ANY_LOG;
+}
+
+/*
+ * Recovery stores what is in the log again, until the log's half is retired or the epoch raised: until then a line
+ * needs no write-back. A vector's own words do, before `settled`.
+ */
+static bool relies_on_line(const struct lab *x, const struct trace_record *r, u64 logs)
+{
+	u64 generation = (r->value & SEQUENCE) >> 12;
+
+	if (r->type != TRACE_STREAM)
+		return false;
+	if (record_place(x, r) != PLACE_LANE || logs == ANY_LOG)
+		return record_place(x, r) == PLACE_LANE || record_place(x, r) == PLACE_SUPER;
+	return r->off % PMHEAP_LINE == RETIRED && (!generation || logs & log_of(lane_of(x, r), generation));
+}
+
+/* What the module wrote back some CPU writes back again, and fences, before recovery has to find it there. */
+static bool home_useless(const struct lab *x, u64 i)
+{
+	const struct trace_record *r = &x->t.record[i], *next;
+	u64 logs = logs_of_line(x, i, r->off - x->t.at);
+	bool again[TRACE_CPUS] = { false };
 
 	for (i++; i < x->t.header->records; i += record_rooms(next)) {
+		bool *by = &again[x->t.record[i].cpu % TRACE_CPUS];
+
 		next = &x->t.record[i];
-		if (record_is_note(next) && note_kind(next->value) == NOTE_BEGIN &&
-		    ((const struct note_call *)note_body(next))->command == CALL_STORE)
-			return false;
-		if (next->type == TRACE_STREAM && record_place(x, next) == PLACE_LOG && lane_of(x, next) == lane)
+		*by |= next->type == TRACE_WRITEBACK && next->off == r->off;
+		if (drains(next) && *by)
 			return true;
+		if (relies_on_line(x, next, logs))
+			return false;
 	}
 	return true;
+}
+
+/* The CPU writes the line back once more before its next fence. */
+static bool writeback_useless(const struct lab *x, u64 i)
+{
+	const struct trace_record *r = &x->t.record[i], *next;
+	u64 k;
+
+	for (k = i + 1; k < x->t.header->records; k += record_rooms(next)) {
+		next = &x->t.record[k];
+		if (next->cpu != r->cpu)
+			continue;
+		if (next->type == TRACE_WRITEBACK && next->off == r->off)
+			return true;
+		if (drains(next))
+			break;
+	}
+	return module_code(x, r->pc) && home_useless(x, i);
+}
+
+struct words {
+	u64 *off;
+	size_t n, room;
+};
+
+/* Where the module has stored since the record whose `settled` is at i, so to the words of that vector as well. */
+static void vector_words(const struct lab *x, u64 i, struct words *w)
+{
+	u64 lane = lane_of(x, &x->t.record[i]), k;
+	const struct trace_record *r;
+
+	memset(w, 0, sizeof(*w));
+	for (k = 0; k < i; k += record_rooms(r)) {
+		r = &x->t.record[k];
+		if (r->type == TRACE_STREAM && record_place(x, r) == PLACE_LOG && lane_of(x, r) == lane)
+			w->n = 0;
+		if (r->type != TRACE_STORE || !module_code(x, r->pc))
+			continue;
+		w->off = list_room(w->off, w->n, &w->room, sizeof(*w->off));
+		w->off[w->n++] = r->off / 8;
+	}
+}
+
+/* A program stores to a word of that vector by itself, which is what `settled` is for. */
+static bool overwrites(const struct lab *x, const struct trace_record *r, const struct words *w)
+{
+	size_t i = 0;
+
+	if (r->type != TRACE_STORE || module_code(x, r->pc))
+		return false;
+	while (i < w->n && w->off[i] != r->off / 8)
+		i++;
+	return i < w->n;
+}
+
+/*
+ * `settled`, at i, is of no use when no program is told that its own store to a word of the vector is durable before
+ * something else is certain: with `cpu`, what that CPU has done (`settled` with it, when only its fence is missing); with
+ * TRACE_CPUS, the lane's next record, which takes its place.
+ */
+static bool settles_nothing(const struct lab *x, u64 i, u64 from, u32 cpu)
+{
+	u64 lane = lane_of(x, &x->t.record[i]), k;
+	const struct trace_record *r;
+	bool stored = false, nothing = true;
+	struct words w;
+
+	vector_words(x, i, &w);
+	for (k = from + 1; k < x->t.header->records; k += record_rooms(r)) {
+		r = &x->t.record[k];
+		if (drains(r) && r->cpu == cpu)
+			break;
+		if (cpu == TRACE_CPUS && r->type == TRACE_STREAM && record_place(x, r) == PLACE_LOG && lane_of(x, r) == lane)
+			cpu = r->cpu;
+		stored |= overwrites(x, r, &w);
+		nothing = !stored || !record_is_note(r) || note_kind(r->value) != NOTE_END;
+		if (!nothing)
+			break;
+	}
+	free(w.off);
+	return nothing;
 }
 
 /*
@@ -114,7 +243,7 @@ static bool lane_word_useless(const struct lab *x, u64 i)
 	const struct trace_record *r = &x->t.record[i], *next;
 
 	if (is_settled(x, r))
-		return settled_useless(x, i);
+		return settles_nothing(x, i, i, TRACE_CPUS);
 	for (i++; i < x->t.header->records; i += record_rooms(next)) {
 		next = &x->t.record[i];
 		if (next->type != TRACE_STREAM)
@@ -127,31 +256,13 @@ static bool lane_word_useless(const struct lab *x, u64 i)
 	return true;
 }
 
-/* What a program stores to the vector's words it makes durable on this CPU as well, and `settled` with it. */
-static bool settled_fence_useless(const struct lab *x, u64 i)
-{
-	const struct trace_record *r = &x->t.record[i], *next;
-	bool stores = false;
-
-	for (i++; i < x->t.header->records; i += record_rooms(next)) {
-		next = &x->t.record[i];
-		if (next->cpu == r->cpu && drains(next))
-			return true;
-		if (record_is_note(next) && note_kind(next->value) == NOTE_BEGIN)
-			stores |= ((const struct note_call *)note_body(next))->command == CALL_STORE;
-		if (record_is_note(next) && note_kind(next->value) == NOTE_END && stores)
-			return false;
-	}
-	return true;
-}
-
 /* The next fence of the CPU comes before anything relies on this one: what is new in between is not reachable yet. */
 static bool fence_useless(const struct lab *x, u64 i, u64 before)
 {
 	const struct trace_record *r = &x->t.record[i], *next;
 
 	if (is_settled(x, &x->t.record[before]))
-		return settled_useless(x, before) || settled_fence_useless(x, i);
+		return settles_nothing(x, before, i, TRACE_CPUS) || settles_nothing(x, before, i, r->cpu);
 	if (is_epoch(x, &x->t.record[before]))
 		return true;
 	for (i++; i < x->t.header->records; i += record_rooms(next)) {
