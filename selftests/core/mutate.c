@@ -108,22 +108,72 @@ static bool covered(const struct trace *t, const struct geometry *g, u32 i, u32 
 }
 
 /*
- * The fence behind `settled`. That word keeps a replay from words that were changed since; until the next fence of its
- * CPU the task has no fence on another one, so none of its later changes is certain, and a replay of the same words
- * loses nothing.
+ * The fence behind `settled`. That word keeps a replay from words that were changed since. Until the next fence of its
+ * CPU nothing is acknowledged that the task has fenced on another one: a replay of the same words takes back no more
+ * than an operation in flight.
  */
 static bool settles_nothing(const struct trace *t, const struct geometry *g, u32 i, u32 end)
 {
+	bool fenced = false;
 	u32 k;
 
 	for (k = i; k-- > 0 && t->event[k].task != t->event[i].task;)
 		;
 	if (t->event[k].kind != EVENT_STREAM || t->event[k].off / PMHEAP_PAGE != g->lane_table / PMHEAP_PAGE)
 		return false;
-	for (k = i + 1; k < end; k++)
-		if (t->event[k].task == t->event[i].task && t->event[k].kind == EVENT_FENCE)
+	for (k = i + 1; k < end; k++) {
+		if (t->event[k].task != t->event[i].task)
+			continue;
+		if (t->event[k].kind == EVENT_ACK && fenced)
 			return false;
+		fenced |= t->event[k].kind == EVENT_FENCE;
+	}
 	return true;
+}
+
+/* The half log in which a line's trailer was written before event i, counted through all lanes; NO_EVENT: none. */
+static u32 log_with(const struct trace *t, const struct geometry *g, u32 i, u64 trailer)
+{
+	u64 first = geometry_log(g, 0, 0);
+
+	while (i-- > 0)
+		if (t->event[i].kind == EVENT_STREAM && t->event[i].value == trailer && t->event[i].off >= first)
+			return (u32)((t->event[i].off - first) / (g->half_lines * PMHEAP_LINE));
+	return NO_EVENT;
+}
+
+/* The half log whose lines are home: of a lane's generations, which begin with 1, every second is in its second half. */
+static u32 log_retired(const struct geometry *g, const struct event *e)
+{
+	u64 at = e->off - g->lane_table, generation = (e->value & ((1ULL << 48) - 1)) >> 12;
+
+	return (u32)(at / PMHEAP_LINE * 2 + (generation + 1) % 2);
+}
+
+/*
+ * A store to a line of the tables is in a record as well, and recovery makes it again as long as the record's half log
+ * is not retired, nor the epoch raised: here neither is, to the end.
+ */
+static bool logged_to_the_end(const struct trace *t, const struct geometry *g, u32 i)
+{
+	u64 line = t->event[i].off / PMHEAP_LINE * PMHEAP_LINE;
+	u32 k, log;
+
+	if (line >= (u64)geometry_front_chunks(g) * PMHEAP_CHUNK)
+		return false;
+	for (k = i; t->event[k].kind != EVENT_STORE || t->event[k].task != t->event[i].task || t->event[k].off != line + 56; k++)
+		if (k + 1 == t->n)
+			return false;
+	log = log_with(t, g, i, t->event[k].value);
+	for (k = i + 1; log != NO_EVENT && k < t->n; k++) {
+		const struct event *e = &t->event[k];
+
+		if (e->kind == EVENT_STREAM &&
+		    (e->off < PMHEAP_PAGE || (e->off / PMHEAP_PAGE == g->lane_table / PMHEAP_PAGE && e->off % PMHEAP_LINE == 8 &&
+					      log_retired(g, e) == log)))
+			return false;
+	}
+	return log != NO_EVENT;
 }
 
 /*
@@ -151,9 +201,9 @@ static bool matters(struct bench *b, u32 i)
 	struct cutter c;
 	bool yes;
 
-	if (e->kind <= EVENT_STREAM)
-		return e->value != e->was;	/* else it is there already */
 	geometry_of(SIZE, &g);
+	if (e->kind <= EVENT_STREAM)		/* what is there already does not */
+		return e->value != e->was && !(e->kind == EVENT_STORE && logged_to_the_end(t, &g, i));
 	if (e->kind == EVENT_FENCE && (covered(t, &g, i, next_fence(t, i)) || one_word(t, i) ||
 				       settles_nothing(t, &g, i, next_fence(t, i))))
 		return false;
