@@ -120,6 +120,26 @@ TEST_F(unbind, forced_detach_waits_for_pinned_pages_and_can_be_killed_meanwhile)
 	expect_gone(_metadata, &self->v);
 }
 
+/* It may go between any two of these calls. */
+static void open_until_gone(const struct victim *v)
+{
+	for (;;) {
+		int fd = pool_open(v->region, POOL, 0);
+		char *p;
+
+		if (fd == -ENODEV)
+			_exit(0);
+		child_check(fd >= 0);
+		p = (char *)map_pool(fd, v->off, PAGE, PROT_READ);
+		child_check(p != MAP_FAILED || errno == ENODEV);
+		if (p != MAP_FAILED) {
+			child_check(touch(p, false) != SIGSEGV);
+			child_check(!munmap(p, PAGE));
+		}
+		close(fd);
+	}
+}
+
 TEST_F(unbind, opens_racing_with_unbind_either_win_or_fail_cleanly)
 {
 	pid_t pids[4];
@@ -128,15 +148,7 @@ TEST_F(unbind, opens_racing_with_unbind_either_win_or_fail_cleanly)
 		pids[i] = child_start();
 		if (pids[i])
 			continue;
-		for (;;) {
-			int fd = pool_open(self->v.region, POOL, 0);
-
-			if (fd == -ENODEV)
-				_exit(0);
-			child_check(fd >= 0);
-			child_check(touch((char *)map_pool(fd, self->v.off, PAGE, PROT_READ), false) != SIGSEGV);
-			close(fd);
-		}
+		open_until_gone(&self->v);
 	}
 	usleep(200000);
 	ASSERT_EQ(0, driver_write(&self->driver, "unbind"));

@@ -160,30 +160,34 @@ struct words {
 	size_t n, room;
 };
 
-/* Where the module has stored since the record whose `settled` is at i, so to the words of that vector as well. */
+/* Words of objects that the module has stored since the record whose `settled` is at i: those of its vector, too. */
 static void vector_words(const struct lab *x, u64 i, struct words *w)
 {
 	u64 lane = lane_of(x, &x->t.record[i]), k;
 	const struct trace_record *r;
+	struct geometry g;
 
 	memset(w, 0, sizeof(*w));
+	if (geometry_of(x->t.size, &g))
+		return;
 	for (k = 0; k < i; k += record_rooms(r)) {
 		r = &x->t.record[k];
 		if (r->type == TRACE_STREAM && record_place(x, r) == PLACE_LOG && lane_of(x, r) == lane)
 			w->n = 0;
-		if (r->type != TRACE_STORE || !module_code(x, r->pc))
+		if (r->type != TRACE_STORE || !module_code(x, r->pc) ||
+		    r->off - x->t.at < (u64)geometry_front_chunks(&g) * PMHEAP_CHUNK)
 			continue;
 		w->off = list_room(w->off, w->n, &w->room, sizeof(*w->off));
 		w->off[w->n++] = r->off / 8;
 	}
 }
 
-/* A program stores to a word of that vector by itself, which is what `settled` is for. */
-static bool overwrites(const struct lab *x, const struct trace_record *r, const struct words *w)
+/* A word of that vector changes: by a program itself, or a later vector, of another lane. What `settled` is for. */
+static bool overwrites(const struct trace_record *r, const struct words *w)
 {
 	size_t i = 0;
 
-	if (r->type != TRACE_STORE || module_code(x, r->pc))
+	if (r->type != TRACE_STORE)
 		return false;
 	while (i < w->n && w->off[i] != r->off / 8)
 		i++;
@@ -191,7 +195,7 @@ static bool overwrites(const struct lab *x, const struct trace_record *r, const 
 }
 
 /*
- * `settled`, at i, is of no use when no program is told that its own store to a word of the vector is durable before
+ * `settled`, at i, is of no use when nobody is told that a later store to a word of the vector is durable before
  * something else is certain: with `cpu`, what that CPU has done (`settled` with it, when only its fence is missing); with
  * TRACE_CPUS, the lane's next record, which takes its place.
  */
@@ -209,7 +213,7 @@ static bool settles_nothing(const struct lab *x, u64 i, u64 from, u32 cpu)
 			break;
 		if (cpu == TRACE_CPUS && r->type == TRACE_STREAM && record_place(x, r) == PLACE_LOG && lane_of(x, r) == lane)
 			cpu = r->cpu;
-		stored |= overwrites(x, r, &w);
+		stored |= overwrites(r, &w);
 		nothing = !stored || !record_is_note(r) || note_kind(r->value) != NOTE_END;
 		if (!nothing)
 			break;
